@@ -1,0 +1,88 @@
+// Every option of rdma-tune, in one table, wherever it may be given: the srun flag's keys, RDMA_TUNE_*
+// variables, plugstack.conf arguments, rdma-tune.conf. The documentation's table is printed from it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tuner/base/result.hpp"
+
+namespace rdmatune {
+
+enum class Mode {
+    Off,   ///< leave every step alone
+    Bind,  ///< bind and set up, do not measure
+    Auto   ///< bind, set up, measure where there is more than one node
+};
+
+/// The values that hold for one step. Defaults are in the table of options.cpp, not here.
+struct Options {
+    Mode mode = Mode::Off;
+    bool strict = false;       ///< a failure fails the job instead of leaving it untuned
+    bool verbose = false;      ///< list what was set, what was left alone, and why
+    bool refresh = false;      ///< measure anew, whatever was measured before in this allocation
+    bool site_default = false; ///< the mode came from the site (default=), not from the user's flag
+    std::string config = "/etc/rdma-tune/rdma-tune.conf";
+    std::string program;       ///< absolute path of rdma-tune
+    std::string tuner;         ///< absolute path of libnccl-tuner-rdmatune.so
+    double budget_s = 5;       ///< time for measuring, seconds
+    double node_timeout_s = 10; ///< time for reading one node's topology, seconds
+    double task_timeout_s = 5;  ///< time for preparing one task, seconds
+    std::vector<std::string> hca_include;
+    std::vector<std::string> hca_exclude;
+    /// Saved topologies by host pattern (shell wildcards), in the order given: {"gpu[0-9]*", "/etc/..."}.
+    std::vector<std::pair<std::string, std::string>> topology;
+    bool load_peermem = false; ///< root loads nvidia_peermem when slurmd starts
+    bool gpu_memory = true;    ///< measure on GPU memory where possible
+    int sample_nodes = 256;    ///< above this many nodes a sample is measured
+    double slow_latency_factor = 2.1;    ///< a node this many times slower than the median is named
+    double slow_bandwidth_fraction = 0.93; ///< a node below this fraction of the median is named
+    std::vector<std::string> rules;      ///< pinned choices, as written; tuner/model reads them
+};
+
+/// Where an option may be given, combined with |.
+enum Place : unsigned { kFlag = 1, kEnvironment = 2, kPlugstack = 4, kFile = 8 };
+
+/// One row of the table.
+struct OptionInfo {
+    std::string_view key;      ///< "budget"; RDMA_TUNE_BUDGET in the environment
+    std::string_view argument; ///< "SECONDS", or empty for a switch
+    std::string_view fallback; ///< the default, as text
+    unsigned places = 0;
+    std::string_view help;     ///< one sentence
+};
+[[nodiscard]] std::span<const OptionInfo> optionTable();
+
+/// The flag's argument: "", "(null)" (bare flag) or KEY[,KEY=VALUE...]. A bare flag means auto.
+[[nodiscard]] Status applyFlag(Options& options, std::string_view argument);
+/// One KEY=VALUE of plugstack.conf.
+[[nodiscard]] Status applyPlugstack(Options& options, std::string_view argument);
+/// rdma-tune.conf. A missing file at the default place is no error. Refuses a file that is not a
+/// regular file owned by root (or by the caller) or is writable by others; unknown keys and bad
+/// values are errors with file and line.
+[[nodiscard]] Status applyFile(Options& options, const std::string& path);
+/// RDMA_TUNE_* variables, looked up by `get` (null when unset).
+template <class Get>
+[[nodiscard]] Status applyEnvironment(Options& options, Get get);
+[[nodiscard]] Status applyVariable(Options& options, std::string_view key, std::string_view value);
+
+template <class Get>
+Status applyEnvironment(Options& options, Get get) {
+    for (const OptionInfo& info : optionTable()) {
+        if ((info.places & kEnvironment) == 0) continue;
+        std::string name = "RDMA_TUNE_";
+        for (const char c : info.key)
+            name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+        if (const char* value = get(name.c_str()))
+            if (Status status = applyVariable(options, info.key, value); !status) return status;
+    }
+    return Done{};
+}
+
+/// What `--rdma-tune=help` prints: every key of the flag, one per line.
+[[nodiscard]] std::string flagHelp();
+
+}  // namespace rdmatune

@@ -1,0 +1,36 @@
+// Where Nodes come from: the running machine, or a file saved anywhere else.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tuner/base/result.hpp"
+#include "tuner/topology/node.hpp"
+
+namespace rdmatune {
+
+/// Roots of the trees that are read, for tests and containers.
+struct SystemRoots {
+    std::string sys = "/sys";
+    std::string proc = "/proc";
+    std::string dev = "/dev";
+};
+
+/// The running machine, through hwloc and /sys. Fails only when hwloc cannot load at all; a
+/// machine without GPUs or HCAs is a Node with none. With other roots than the default, the PCI
+/// tree, NUMA nodes and CPUs are read from `roots.sys` instead of the running kernel.
+[[nodiscard]] Result<Node> readThisMachine(const SystemRoots& roots = {});
+
+/// A saved topology, its format found by looking: hwloc XML (v1, v2), NCCL topology XML, an
+/// `nvidia-smi topo -m` matrix, or a Node's own JSON. Errors name the file and, where there is
+/// one, the line.
+[[nodiscard]] Result<Node> readTopologyFile(const std::string& path);
+
+/// The same from text in memory; `name` is used in messages.
+[[nodiscard]] Result<Node> readTopologyText(std::string_view text, const std::string& name);
+
+/// A Node's one text form, JSON, and back. fromJson(toJson(n)) == n.
+[[nodiscard]] std::string nodeToJson(const Node& node, int indent = -1);
+[[nodiscard]] Result<Node> nodeFromJson(std::string_view json, const std::string& name);
+
+}  // namespace rdmatune
