@@ -10,9 +10,16 @@ ifeq ($(origin CXX),default)
 CXX    := g++
 endif
 CC     ?= cc
-LAUNCH ?= $(shell command -v ccache 2>/dev/null)
 SAN    ?=
 OPT    ?= -O2 -g
+LIBDIR ?= $(PREFIX)/lib
+MANDIR ?= $(PREFIX)/share/man
+# Samples of the configuration; a site copies what it wants to /etc.
+SAMPLEDIR ?= $(PREFIX)/share/rdma-tune
+# Any folder will do for the SPANK plugin: plugstack.conf names it by its absolute path.
+SPANKDIR  ?= $(LIBDIR)/slurm
+# Asked once, on first use.
+LAUNCH = $(eval LAUNCH := $$(shell command -v ccache 2>/dev/null))$(LAUNCH)
 
 # ---- flags -------------------------------------------------------------------------------------
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wnull-dereference -Werror
@@ -23,8 +30,8 @@ LDFLAGS_ALL  := $(SANFLAGS) $(LDFLAGS)
 FREESTANDING := -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffp-contract=off -fvisibility=hidden
 
 PKG_PROGRAM := hwloc libibverbs fmt
-PKG_CFLAGS   = $(shell pkg-config --cflags $(PKG_PROGRAM) inih 2>/dev/null)
-PKG_LIBS     = $(shell pkg-config --libs $(PKG_PROGRAM) 2>/dev/null) -linih
+PKG_CFLAGS   = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKG_PROGRAM) inih 2>/dev/null))$(PKG_CFLAGS)
+PKG_LIBS     = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKG_PROGRAM) 2>/dev/null) -linih)$(PKG_LIBS)
 
 # ---- rooms -------------------------------------------------------------------------------------
 ROOMS        := base config topology binding task gpudirect profile fabric model report
@@ -39,7 +46,16 @@ TUNER   := $(BUILD)/lib/libnccl-tuner-rdmatune.so
 .PHONY: all
 all: $(PROGRAM) $(SPANK) $(TUNER)
 
-$(BUILD)/obj/%.o: %.cpp
+# One plain sentence instead of a page of compiler errors where a library is absent.
+LIBRARIES := $(BUILD)/.libraries-found
+$(LIBRARIES):
+	@command -v $(firstword $(CXX)) pkg-config >/dev/null && pkg-config --exists $(PKG_PROGRAM) inih && \
+	  printf '#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\n#include <slurm/spank.h>\n' | \
+	  $(CXX) -E -x c++ - >/dev/null 2>&1 || { \
+	  echo "rdma-tune: a compiler or library is missing: run \`make deps\` (what is needed: scripts/packages.txt)" >&2; exit 1; }
+	@mkdir -p $(@D) && touch $@
+
+$(BUILD)/obj/%.o: %.cpp | $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(LAUNCH) $(CXX) $(CXXFLAGS_ALL) $(PKG_CFLAGS) $(EXTRA) -c $< -o $@
 
@@ -80,5 +96,141 @@ check-$(1): $(BUILD)/tests/$(1)_test
 	$(BUILD)/tests/$(1)_test
 endef
 $(foreach u,$(UNIT),$(eval $(call unit_rule,$(u))))
+
+UNIT_PROGRAMS := $(UNIT:%=$(BUILD)/tests/%_test)
+
+# ---- fuzzers and benchmarks: one program per tests/fuzz/*_fuzz.cpp and tests/bench/*_bench.cpp ---
+FUZZERS := $(patsubst tests/fuzz/%.cpp,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.cpp))
+BENCHES := $(patsubst tests/bench/%.cpp,$(BUILD)/bench/%,$(wildcard tests/bench/*_bench.cpp))
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(ROOM_LIBS)
+	@mkdir -p $(@D)
+	$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
+$(BENCHES): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIBS)
+	@mkdir -p $(@D)
+	$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lbenchmark -ldl -pthread
+
+# Everything that is compiled, so that one `make -j` fills the machine before any test runs.
+.PHONY: test-programs fuzz-programs bench-programs
+test-programs: $(UNIT_PROGRAMS)
+fuzz-programs: $(FUZZERS)
+bench-programs: $(BENCHES)
+
+# ---- packages ----------------------------------------------------------------------------------
+# Whoever needs packages looks first whether any is missing, then starts make again: the second
+# make sees the libraries that the first one installed.
+JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
+AGAIN  = +$(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
+DEPS   = @scripts/deps.sh
+CHECK_GROUPS := build cluster train test
+
+.PHONY: deps
+deps:
+	$(DEPS) build cluster train test lint rdma
+
+# ---- demo --------------------------------------------------------------------------------------
+.PHONY: demo
+demo:
+	$(DEPS) build cluster train
+	$(AGAIN) all
+	BUILD=$(abspath $(BUILD)) scripts/demo.sh
+
+# ---- tests -------------------------------------------------------------------------------------
+# `check` is what a change must pass on any Debian 12; `check-all` adds what takes longer: the
+# sanitizers, the guest with real RDMA verbs, lint. SUITES= chooses others: make check SUITES="unit slurm".
+SAN_BUILD  = $(BUILD)-asan
+TSAN_BUILD = $(BUILD)-tsan
+RUN = BUILD=$(abspath $(BUILD)) SAN_BUILD=$(abspath $(SAN_BUILD)) TSAN_BUILD=$(abspath $(TSAN_BUILD)) tests/run
+SUITES ?= unit slurm nccl model container exec training scripts
+# Where there are threads, or where NCCL's threads come in.
+TSAN_UNIT ?= $(filter nccl fabric model,$(UNIT))
+
+.PHONY: check check-all check-san check-tsan check-rdma
+check:
+	$(DEPS) $(CHECK_GROUPS)
+	$(AGAIN) all test-programs
+	$(RUN) $(SUITES)
+
+check-all:
+	$(DEPS) $(CHECK_GROUPS) lint rdma
+	$(AGAIN) all test-programs
+	$(AGAIN) san-programs tsan-programs
+	$(RUN) $(SUITES) san tsan fuzz lint rdma
+
+check-san:
+	$(DEPS) build test
+	$(AGAIN) san-programs
+	$(RUN) san fuzz
+
+check-tsan:
+	$(DEPS) build test
+	$(AGAIN) tsan-programs
+	$(RUN) tsan
+
+check-rdma:
+	$(DEPS) build test rdma
+	$(AGAIN) all
+	$(RUN) rdma
+
+.PHONY: san-programs tsan-programs
+san-programs:
+	+$(MAKE) --no-print-directory BUILD=$(SAN_BUILD) SAN=address,undefined OPT="-O1 -g1" test-programs fuzz-programs
+tsan-programs:
+	+$(MAKE) --no-print-directory BUILD=$(TSAN_BUILD) SAN=thread OPT="-O1 -g1" $(TSAN_UNIT:%=$(TSAN_BUILD)/tests/%_test)
+
+.PHONY: bench
+bench:
+	$(DEPS) $(CHECK_GROUPS)
+	$(AGAIN) all bench-programs
+	BUILD=$(abspath $(BUILD)) tests/bench/run
+
+# ---- lint --------------------------------------------------------------------------------------
+.PHONY: lint
+lint:
+	$(DEPS) build test lint
+	BUILD=$(abspath $(BUILD)) scripts/lint.sh
+
+# ---- installation ------------------------------------------------------------------------------
+INSTALLED_FILES = \
+  755:$(PROGRAM):$(PREFIX)/bin/rdma-tune \
+  644:$(TUNER):$(LIBDIR)/libnccl-tuner-rdmatune.so \
+  644:$(SPANK):$(SPANKDIR)/spank_rdma_tune.so \
+  $(foreach s,1 5 8,$(foreach m,$(wildcard docs/man/*.$(s)),644:$(m):$(MANDIR)/man$(s)/$(notdir $(m)))) \
+  $(foreach c,$(shell cd conf && find . -type f -printf '%P\n' | sort),644:conf/$(c):$(SAMPLEDIR)/conf/$(c)) \
+  $(foreach e,$(wildcard scripts/examples/* scripts/train/*.py),$(if $(wildcard $(e)/.),,644:$(e):$(SAMPLEDIR)/$(e:scripts/%=%)))
+part = $(word $(2),$(subst :, ,$(1)))
+
+.PHONY: install uninstall
+install: all
+	$(foreach f,$(INSTALLED_FILES),install -D -m $(call part,$(f),1) $(call part,$(f),2) "$(DESTDIR)$(call part,$(f),3)"$(newline))
+	find "$(DESTDIR)$(SAMPLEDIR)" -type f -exec sed -i -e 's|@SPANKDIR@|$(SPANKDIR)|g' \
+	  -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' {} +
+
+# Exactly the files that install put there, and the folders that are empty then and only ours.
+uninstall:
+	rm -f $(foreach f,$(INSTALLED_FILES),"$(DESTDIR)$(call part,$(f),3)")
+	if [ -d "$(DESTDIR)$(SAMPLEDIR)" ]; then find "$(DESTDIR)$(SAMPLEDIR)" -depth -type d -empty -delete; fi
+
+.PHONY: clean help
+clean:
+	rm -rf $(BUILD) $(SAN_BUILD) $(TSAN_BUILD)
+
+define newline
+
+
+endef
+
+help:
+	@printf '%s\n' \
+	  'make            build the program and both plugins below $(BUILD)/' \
+	  'make deps       install the Debian packages that building, demo, tests and lint need' \
+	  'make demo       a training job under srun --rdma-tune on a Slurm cluster started for it here' \
+	  'make check      the tests;   SUITES="unit slurm" chooses among them' \
+	  'make check-X    one folder of tests/unit, or san, tsan, rdma; check-all runs everything' \
+	  'make bench      measurements: what the figures in the documentation come from' \
+	  'make lint       clang-format, clang-tidy, shellcheck, man pages' \
+	  'make install    PREFIX=$(PREFIX) DESTDIR= LIBDIR=$(LIBDIR) SPANKDIR=$(SPANKDIR)' \
+	  'make uninstall  removes what install put there, with the same variables' \
+	  'make clean      removes $(BUILD)/ and the sanitizers'"'"' builds' \
+	  'variables: BUILD, CXX, OPT, SAN=address,undefined, CXXFLAGS, LDFLAGS'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
