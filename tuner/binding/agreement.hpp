@@ -14,11 +14,12 @@ namespace rdmatune {
 /// Text form, one line without blanks inside a value:
 /// "rt-agreed/1 rails=4 layer=IB subnets=fe800000:00000000,... order=position".
 struct Agreement {
-    int rails = 0;                     ///< HCAs that every node has usable; 0: no common RDMA fabric
+    int rails = 0;  ///< HCAs that every node has usable; 0: no common RDMA fabric
     LinkLayer link_layer = LinkLayer::Unknown;
-    std::vector<std::string> subnets;  ///< per rail, see subnetOf(); empty: rails are not told apart by subnet
-    bool rails_by_subnet = false;      ///< order the rails by `subnets` instead of by position
-    bool rails_cross = false;          ///< a rail reaches other rails (what NCCL_CROSS_NIC may use)
+    std::vector<std::string>
+        subnets;  ///< per rail, see subnetOf(); empty: rails are not told apart by subnet
+    bool rails_by_subnet = false;  ///< order the rails by `subnets` instead of by position
+    bool rails_cross = false;      ///< a rail reaches other rails (what NCCL_CROSS_NIC may use)
     bool operator==(const Agreement&) const = default;
 
     [[nodiscard]] std::string str() const;
