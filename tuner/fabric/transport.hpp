@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +42,9 @@ class Link {
     /// What the peer needs to reach this end; text without blanks, at most 128 characters.
     [[nodiscard]] virtual std::string address() const = 0;
     /// Connects to the peer's address(). Both ends call it, `active` on exactly one of them.
-    /// `cookie` is the job's secret: a peer without it is refused.
+    /// `cookie` is the job's secret: a peer without it is refused. A transport whose hardware
+    /// connects without the peer's program (verbs) may return before the peer has answered; then
+    /// the cookie is checked, and a missing peer found, by the first of the calls below.
     [[nodiscard]] virtual Status connect(std::string_view peer, bool active, std::string_view cookie,
                                          Deadline deadline) = 0;
     /// Small-message ping-pong; one end initiates, the other answers. The initiator measures for at
@@ -51,6 +55,20 @@ class Link {
                                                   Deadline deadline) = 0;
     /// Takes what send() sends, until the sender says that it has ended.
     [[nodiscard]] virtual Status receive(Deadline deadline) = 0;
+    /// Sends exactly these bytes; the peer takes them with one take() of the same size. For the
+    /// collectives. A transport without it says so.
+    [[nodiscard]] virtual Status put(std::span<const std::byte> data, Deadline deadline);
+    [[nodiscard]] virtual Status take(std::span<std::byte> data, Deadline deadline);
+
+    // Messages of any length both ways at once, for the collectives; none of the three blocks.
+    /// Begins to send `bytes`, which must stay in place until flush() gives true. Both ends must
+    /// cut their traffic into the same messages.
+    [[nodiscard]] virtual Status post(std::span<const std::byte> bytes);
+    /// Advances what was posted; true once all of it has left.
+    [[nodiscard]] virtual Result<bool> flush();
+    /// Advances the next incoming message into `bytes` (the same span until it is complete);
+    /// true once it has arrived whole.
+    [[nodiscard]] virtual Result<bool> take(std::span<std::byte> bytes);
 };
 
 /// The way of one agent to its fabric. Owns the devices; outlives its Links.
@@ -64,6 +82,8 @@ class Transport {
     /// What must be equal on both ends of a rail (link layer, subnet); compared as text.
     [[nodiscard]] virtual std::string railIdentity(int rail) const = 0;
     [[nodiscard]] virtual double railNominalGbs(int rail) const = 0;  ///< GB/s; 0: not known
+    /// How GPU memory is reached, or why it is not; one sentence, empty when it was not asked for.
+    [[nodiscard]] virtual std::string gdrReason() const { return {}; }
     /// A new, unconnected end on a rail.
     [[nodiscard]] virtual Result<std::unique_ptr<Link>> open(int rail) = 0;
 };
@@ -81,6 +101,12 @@ struct VerbsRequest {
     };
     std::vector<Rail> rails;
     bool use_gpu_memory = false;
+    bool messages = false;    ///< links carry messages too (collectives); costs 512 KiB a link
+    // What the job's NCCL will use when the user or the site has set it (NCCL_IB_GID_INDEX,
+    // NCCL_IB_TC, NCCL_IB_SL): measure the same traffic class as will be trained in.
+    int gid_index = -1;       ///< -1: chosen per rail, see bestGid()
+    int traffic_class = 0;
+    int service_level = 0;
 };
 
 /// Verbs over the given rails. Fails, naming device, port and remedy, when none can be opened;
