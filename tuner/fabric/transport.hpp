@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,11 +54,6 @@ class Link {
                                                   Deadline deadline) = 0;
     /// Takes what send() sends, until the sender says that it has ended.
     [[nodiscard]] virtual Status receive(Deadline deadline) = 0;
-    /// Sends exactly these bytes; the peer takes them with one take() of the same size. For the
-    /// collectives. A transport without it says so.
-    [[nodiscard]] virtual Status put(std::span<const std::byte> data, Deadline deadline);
-    [[nodiscard]] virtual Status take(std::span<std::byte> data, Deadline deadline);
-
     // Messages of any length both ways at once, for the collectives; none of the three blocks.
     /// Begins to send `bytes`, which must stay in place until flush() gives true. Both ends must
     /// cut their traffic into the same messages.
