@@ -31,7 +31,7 @@ check_length() {
   [ -z "$long" ] || { echo "$long"; return 1; }
 }
 
-check_shell() { shell_scripts | sort -u | xargs -r -d '\n' shellcheck -x -S style; }
+check_shell() { shell_scripts | sort -u | xargs -r -d '\n' shellcheck -x -S info; }
 
 check_man() { sources 'docs/man/*.[0-9]' | xargs -r -d '\n' mandoc -T lint -W warning; }
 
