@@ -22,7 +22,7 @@ SPANKDIR  ?= $(LIBDIR)/slurm
 LAUNCH = $(eval LAUNCH := $$(shell command -v ccache 2>/dev/null))$(LAUNCH)
 
 # ---- flags -------------------------------------------------------------------------------------
-WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wnull-dereference -Werror
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CXXFLAGS_ALL := -std=c++20 $(OPT) $(WARN) $(SANFLAGS) -fPIC -I. -MMD -MP $(CXXFLAGS)
 LDFLAGS_ALL  := $(SANFLAGS) $(LDFLAGS)

@@ -18,13 +18,17 @@ using Registration = Command (*)(CLI::App& app, CLI::App*& subcommand);
 Command addTopo(CLI::App& app, CLI::App*& subcommand);
 Command addPlan(CLI::App& app, CLI::App*& subcommand);
 Command addMeasure(CLI::App& app, CLI::App*& subcommand);
-Command addAgent(CLI::App& app, CLI::App*& subcommand);    ///< hidden: one node's side of measure
+Command addAgent(CLI::App& app, CLI::App*& subcommand);  ///< hidden: one node's side of measure
 Command addExplain(CLI::App& app, CLI::App*& subcommand);
 Command addProfile(CLI::App& app, CLI::App*& subcommand);
 Command addDoctor(CLI::App& app, CLI::App*& subcommand);
 Command addExec(CLI::App& app, CLI::App*& subcommand);
-Command addNode(CLI::App& app, CLI::App*& subcommand);     ///< hidden: what user_init runs, prints Node and Plan
-Command addTask(CLI::App& app, CLI::App*& subcommand);     ///< hidden: what task_init runs, prints settings
+Command addNode(CLI::App& app,
+                CLI::App*& subcommand);  ///< hidden: what user_init runs, prints Node and Plan
+Command addTask(CLI::App& app,
+                CLI::App*& subcommand);  ///< hidden: what task_init runs, prints settings
+Command addOptions(CLI::App& app,
+                   CLI::App*& subcommand);  ///< hidden: the option table, for the documentation
 
 /// Prints "rdma-tune: MESSAGE" to stderr and returns kExitFailure.
 int fail(std::string_view message);

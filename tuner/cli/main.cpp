@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "tuner/cli/command.hpp"
 #include "tuner/base/version.hpp"
+#include "tuner/cli/command.hpp"
 
 namespace rdmatune::cli {
 
@@ -17,12 +17,14 @@ int fail(std::string_view message) {
 
 namespace {
 
-constexpr Registration kCommands[] = {addTopo,    addPlan,   addMeasure, addAgent, addExplain,
-                                      addProfile, addDoctor, addExec,    addNode,  addTask};
+constexpr Registration kCommands[] = {addTopo,    addPlan,    addMeasure, addAgent,
+                                      addExplain, addProfile, addDoctor,  addExec,
+                                      addNode,    addTask,    addOptions};
 
 int run(int argc, char** argv) {
-    CLI::App app{"Binds each rank of a training job to the GPU and the HCA that share a PCIe switch, "
-                 "measures the job's fabric, and lets NCCL choose ring or tree by it."};
+    CLI::App app{
+        "Binds each rank of a training job to the GPU and the HCA that share a PCIe switch, "
+        "measures the job's fabric, and lets NCCL choose ring or tree by it."};
     app.name("rdma-tune");
     app.set_version_flag("--version", std::string("rdma-tune ") + kVersion);
     app.require_subcommand(1);
