@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tuner/base/result.hpp"
+#include "tuner/binding/agreement.hpp"
 #include "tuner/topology/node.hpp"
 
 namespace rdmatune {
@@ -24,23 +25,25 @@ struct PlanRequest {
     /// What is known of the job's other nodes (agreed by the agents); empty: nothing.
     /// GID or subnet prefixes that every node reaches; a port in none of them is left out.
     std::vector<std::string> common_subnets;
+    /// What the job's nodes agreed on before they measured; absent: they were not asked.
+    std::optional<Agreement> agreed;
 };
 
 /// One GPU of the step with the HCA it was given. Holds for every way the tasks see the GPUs.
 struct GpuPair {
-    int gpu = 0;               ///< index into Node::gpus
-    std::vector<int> hcas;     ///< indexes into Node::hcas; nearest first
+    int gpu = 0;                            ///< index into Node::gpus
+    std::vector<int> hcas;                  ///< indexes into Node::hcas; nearest first
     Distance distance = Distance::Unknown;  ///< to hcas.front()
     bool operator==(const GpuPair&) const = default;
 };
 
 struct RankPlan {
     int local_rank = 0;
-    std::vector<int> gpus;  ///< indexes into Node::gpus; empty: no GPU
-    std::vector<int> hcas;  ///< indexes into Node::hcas; empty: no usable HCA
+    std::vector<int> gpus;                  ///< indexes into Node::gpus; empty: no GPU
+    std::vector<int> hcas;                  ///< indexes into Node::hcas; empty: no usable HCA
     Distance distance = Distance::Unknown;  ///< of the rank's worst GPU to its HCA
-    CpuSet cpus;            ///< empty: leave the affinity alone
-    std::string reason;     ///< one sentence
+    CpuSet cpus;                            ///< empty: leave the affinity alone
+    std::string reason;                     ///< one sentence
     bool operator==(const RankPlan&) const = default;
 };
 
@@ -54,12 +57,12 @@ struct ExcludedHca {
 
 struct Plan {
     std::vector<RankPlan> ranks;
-    std::vector<GpuPair> pairs;        ///< one for each GPU of the step, in PCI order
-    std::vector<int> hcas;             ///< all used, indexes into Node::hcas, PCI order: the rails
+    std::vector<GpuPair> pairs;  ///< one for each GPU of the step, in PCI order
+    std::vector<int> hcas;       ///< all used, indexes into Node::hcas, PCI order: the rails
     std::vector<ExcludedHca> excluded;
     /// What every rank of the node gets alike (NCCL_IB_HCA ...), in the order to print.
     std::vector<std::pair<std::string, std::string>> env;
-    std::vector<std::string> notes;    ///< what a person should be told, each one sentence
+    std::vector<std::string> notes;  ///< what a person should be told, each one sentence
     bool operator==(const Plan&) const = default;
 };
 

@@ -1,0 +1,165 @@
+#include "tuner/binding/cores.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tuner/binding/spread.hpp"
+
+namespace rdmatune {
+namespace {
+
+/// First CPUs and lengths of the runs of consecutive CPUs.
+std::vector<std::pair<int, int>> runs(const CpuSet& cpus) {
+    std::vector<std::pair<int, int>> out;
+    for (const int cpu : cpus.list()) {
+        if (!out.empty() && out.back().first + out.back().second == cpu)
+            ++out.back().second;
+        else
+            out.emplace_back(cpu, 1);
+    }
+    return out;
+}
+
+/// How far a hyperthread's number is from its sibling's; 0: not to be told.
+int siblingOffset(const Node& node) {
+    int offset = 0;
+    for (const NumaNode& numa : node.numa) {
+        if (numa.cpus.empty()) continue;  // memory without CPUs
+        const auto parts = runs(numa.cpus);
+        if (parts.size() != 2 || parts[0].second != parts[1].second) return 0;
+        const int here = parts[1].first - parts[0].first;
+        if (offset != 0 && here != offset) return 0;
+        offset = here;
+    }
+    return offset;
+}
+
+int numaOf(const Node& node, int cpu) {
+    for (const NumaNode& numa : node.numa)
+        if (numa.cpus.contains(cpu)) return numa.os_index;
+    return -1;
+}
+
+/// Cores (or single CPUs) that may be given, in the order in which neighbours are adjacent.
+std::vector<CpuSet> unitsOf(const Node& node, const CpuSet& allowed, bool whole_cores) {
+    std::vector<CpuSet> units;
+    CpuSet rest = allowed;
+    if (whole_cores)
+        for (const CpuSet& core : coresOf(node))
+            if (const CpuSet part = core & allowed; !part.empty()) {
+                units.push_back(part);
+                rest = rest - part;
+            }
+    for (const int cpu : rest.list()) units.push_back(CpuSet({cpu}));
+    std::ranges::stable_sort(units, {}, [&](const CpuSet& unit) {
+        const int first = unit.list().front();
+        return std::pair{numaOf(node, first), first};
+    });
+    return units;
+}
+
+/// Gives each unit to one of the ranks in `wanted`, evenly; ranks of one group of units get
+/// adjacent ones.
+std::vector<CpuSet> deal(const std::vector<CpuSet>& units, const std::vector<CpuSet>& wanted) {
+    std::map<std::vector<int>, std::vector<std::size_t>>
+        groups;  // ranks that may have them -> units
+    for (std::size_t u = 0; u < units.size(); ++u) {
+        std::vector<int> ranks;
+        for (std::size_t r = 0; r < wanted.size(); ++r)
+            if (!(units[u] & wanted[r]).empty()) ranks.push_back(static_cast<int>(r));
+        if (!ranks.empty()) groups[ranks].push_back(u);
+    }
+    std::vector<CpuSet> out(wanted.size());
+    std::vector<std::vector<int>> jobs;
+    for (const auto& [ranks, members] : groups) jobs.insert(jobs.end(), members.size(), ranks);
+    const auto rank_of = balance(jobs, wanted.size());
+    std::size_t job = 0;
+    for (const auto& [ranks, members] : groups) {
+        std::map<int, int> count;
+        for (std::size_t i = 0; i < members.size(); ++i) ++count[rank_of[job++]];
+        auto unit = members.begin();
+        for (const auto& [rank, n] : count)
+            for (int i = 0; i < n; ++i) out[rank] = out[rank] | units[*unit++];
+    }
+    return out;
+}
+
+/// The CPU of `wanted` that the fewest ranks have so far.
+int leastUsed(const CpuSet& wanted, const std::vector<CpuSet>& given) {
+    int best = -1;
+    std::ptrdiff_t least = 0;
+    for (const int cpu : wanted.list()) {
+        const auto users =
+            std::ranges::count_if(given, [&](const CpuSet& set) { return set.contains(cpu); });
+        if (best < 0 || users < least) {
+            best = cpu;
+            least = users;
+        }
+    }
+    return best;
+}
+
+bool everybodyHas(const std::vector<CpuSet>& given) {
+    return std::ranges::none_of(given, [](const CpuSet& set) { return set.empty(); });
+}
+
+}  // namespace
+
+CpuSet cpusNear(const Node& node, int gpu) {
+    const Gpu& it = node.gpus[gpu];
+    if (!it.cpus.empty()) return it.cpus;
+    for (const NumaNode& numa : node.numa)
+        if (it.numa >= 0 && numa.os_index == it.numa) return numa.cpus;
+    return {};
+}
+
+std::vector<CpuSet> coresOf(const Node& node) {
+    std::vector<CpuSet> out;
+    const int offset = siblingOffset(node);
+    for (const NumaNode& numa : node.numa)
+        for (const int cpu : numa.cpus.list()) {
+            if (offset == 0)
+                out.push_back(CpuSet({cpu}));
+            else if (numa.cpus.contains(cpu + offset))
+                out.push_back(CpuSet({cpu, cpu + offset}));
+        }
+    return out;
+}
+
+std::vector<CoreShare> splitCores(const Node& node,
+                                  const std::vector<std::vector<int>>& gpus_of_rank,
+                                  const CpuSet& allowed) {
+    std::vector<CoreShare> out(gpus_of_rank.size());
+    if (allowed.empty()) return out;
+    std::vector<CpuSet> wanted;
+    CpuSet near_somebody;
+    for (std::size_t r = 0; r < gpus_of_rank.size(); ++r) {
+        CpuSet near;
+        for (const int gpu : gpus_of_rank[r]) near = near | cpusNear(node, gpu);
+        if (near.empty()) out[r].from = CoreShare::From::Anywhere;
+        near = near & allowed;
+        if (near.empty() && out[r].from == CoreShare::From::Near)
+            out[r].from = CoreShare::From::Elsewhere;
+        near_somebody = near_somebody | near;
+        wanted.push_back(near);
+    }
+    const CpuSet near_nobody = allowed - near_somebody;
+    for (CpuSet& set : wanted)
+        if (set.empty()) set = near_nobody.empty() ? allowed : near_nobody;
+    auto given = deal(unitsOf(node, allowed, true), wanted);
+    if (!everybodyHas(given)) given = deal(unitsOf(node, allowed, false), wanted);
+    for (std::size_t r = 0; r < out.size(); ++r)
+        if (given[r].empty()) {
+            given[r].add(leastUsed(wanted[r], given));
+            out[r].shared = true;
+        }
+    for (std::size_t r = 0; r < out.size(); ++r) {
+        for (std::size_t other = 0; other < out.size(); ++other)
+            if (other != r && !(given[r] & given[other]).empty()) out[r].shared = true;
+        out[r].cpus = given[r];
+    }
+    return out;
+}
+
+}  // namespace rdmatune

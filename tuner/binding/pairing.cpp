@@ -1,0 +1,89 @@
+#include "tuner/binding/pairing.hpp"
+
+#include <algorithm>
+
+#include "tuner/binding/spread.hpp"
+
+namespace rdmatune {
+namespace {
+
+Distance nearest(const std::vector<Distance>& row, const std::vector<int>& usable) {
+    auto best = Distance::Unknown;
+    for (const int hca : usable) best = std::min(best, row[hca]);
+    return best;
+}
+
+long long totalDistance(const std::vector<std::vector<Distance>>& distance,
+                        const std::vector<int>& usable) {
+    long long sum = 0;
+    for (const auto& row : distance) sum += static_cast<int>(nearest(row, usable));
+    return sum;
+}
+
+std::vector<int> upTo(std::size_t count) {
+    std::vector<int> out(count);
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<int>(i);
+    return out;
+}
+
+}  // namespace
+
+Pairing pairUp(const std::vector<std::vector<Distance>>& distance, const std::vector<int>& usable) {
+    Pairing out;
+    out.hcas.resize(distance.size());
+    if (usable.empty()) return out;
+    // From here on HCAs are numbered by their position in `usable`, so that order is preference.
+    std::vector<std::vector<int>> near_of_anchor(distance.size());
+    std::vector<std::vector<int>> anchors_near(usable.size());
+    for (std::size_t a = 0; a < distance.size(); ++a) {
+        const Distance best = nearest(distance[a], usable);
+        for (std::size_t h = 0; h < usable.size(); ++h)
+            if (distance[a][usable[h]] == best) {
+                near_of_anchor[a].push_back(static_cast<int>(h));
+                anchors_near[h].push_back(static_cast<int>(a));
+            }
+    }
+    const auto first =
+        spreadEvenly(near_of_anchor, std::vector<int>(usable.size(), 0), upTo(usable.size()));
+    std::vector<bool> used(usable.size(), false);
+    for (std::size_t a = 0; a < distance.size(); ++a) {
+        out.hcas[a].push_back(usable[first[a]]);
+        used[first[a]] = true;
+    }
+    std::vector<int> spare;
+    std::vector<std::vector<int>> spare_near;
+    for (std::size_t h = 0; h < usable.size(); ++h) {
+        if (used[h]) continue;
+        if (anchors_near[h].empty()) {
+            out.idle.push_back(usable[h]);
+        } else {
+            spare.push_back(usable[h]);
+            spare_near.push_back(anchors_near[h]);
+        }
+    }
+    const auto anchor =
+        spreadEvenly(spare_near, std::vector<int>(distance.size(), 1), upTo(distance.size()));
+    for (std::size_t s = 0; s < spare.size(); ++s) out.hcas[anchor[s]].push_back(spare[s]);
+    return out;
+}
+
+std::vector<int> keepNearest(const std::vector<std::vector<Distance>>& distance,
+                             std::vector<int> usable, std::size_t count) {
+    while (usable.size() > count) {
+        std::size_t victim = 0;
+        long long least = -1;
+        for (std::size_t i = 0; i < usable.size(); ++i) {
+            auto rest = usable;
+            rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+            const long long cost = totalDistance(distance, rest);
+            if (least < 0 || cost <= least) {
+                least = cost;
+                victim = i;
+            }
+        }
+        usable.erase(usable.begin() + static_cast<std::ptrdiff_t>(victim));
+    }
+    return usable;
+}
+
+}  // namespace rdmatune
