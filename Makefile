@@ -21,6 +21,10 @@ SPANKDIR  ?= $(LIBDIR)/slurm
 # Asked once, on first use.
 LAUNCH = $(eval LAUNCH := $$(shell command -v ccache 2>/dev/null))$(LAUNCH)
 
+# One short line a file; V=1 shows the commands.
+Q   := $(if $(V),,@)
+say  = $(if $(V),,@printf '  %-5s %s\n' '$(1)' '$(patsubst $(CURDIR)/%,%,$(2))')
+
 # ---- flags -------------------------------------------------------------------------------------
 WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -29,7 +33,7 @@ LDFLAGS_ALL  := $(SANFLAGS) $(LDFLAGS)
 # Rooms that run inside NCCL: nothing of the C++ runtime, and the same bits from every compiler.
 FREESTANDING := -fno-exceptions -fno-rtti -fno-threadsafe-statics -ffp-contract=off -fvisibility=hidden
 
-PKG_PROGRAM := hwloc libibverbs fmt
+PKG_PROGRAM := hwloc libibverbs fmt tinyxml2
 PKG_CFLAGS   = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKG_PROGRAM) inih 2>/dev/null))$(PKG_CFLAGS)
 PKG_LIBS     = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKG_PROGRAM) 2>/dev/null) -linih)$(PKG_LIBS)
 
@@ -57,7 +61,8 @@ $(LIBRARIES):
 
 $(BUILD)/obj/%.o: %.cpp | $(LIBRARIES)
 	@mkdir -p $(@D)
-	$(LAUNCH) $(CXX) $(CXXFLAGS_ALL) $(PKG_CFLAGS) $(EXTRA) -c $< -o $@
+	$(call say,CXX,$<)
+	$(Q)$(LAUNCH) $(CXX) $(CXXFLAGS_ALL) $(PKG_CFLAGS) $(EXTRA) -c $< -o $@
 
 $(BUILD)/obj/tuner/profile/%.o $(BUILD)/obj/tuner/model/%.o $(BUILD)/obj/tuner/nccl/%.o: EXTRA = $(FREESTANDING)
 $(BUILD)/obj/spank/%.o: EXTRA = -fvisibility=hidden
@@ -66,31 +71,36 @@ define room_rule
 $(BUILD)/lib/librt-$(1).a: $$(call objects,tuner/$(1))
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	ar rcs $$@ $$^
+	$$(call say,AR,$$@)
+	$$(Q)ar rcs $$@ $$^
 endef
 $(foreach r,$(ROOMS),$(eval $(call room_rule,$(r))))
 
 $(PROGRAM): $(call objects,tuner/cli) $(ROOM_LIBS)
 	@mkdir -p $(@D)
-	$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
 
 # Slurm's symbols come from the process that loads the plugin.
 $(SPANK): $(call objects,spank) $(BUILD)/lib/librt-config.a $(BUILD)/lib/librt-base.a spank/exports.map
 	@mkdir -p $(@D)
-	$(CXX) $(LDFLAGS_ALL) -shared -static-libstdc++ -static-libgcc -Wl,--version-script=spank/exports.map \
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -shared -static-libstdc++ -static-libgcc -Wl,--version-script=spank/exports.map \
 	  -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -Wl,-Bstatic -linih -Wl,-Bdynamic
 
 # Linked by the C compiler on purpose: no C++ runtime library comes in unnoticed.
 $(TUNER): $(foreach r,$(NCCL_ROOMS),$(call objects,tuner/$(r))) tuner/nccl/exports.map
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS_ALL) -shared -Wl,--version-script=tuner/nccl/exports.map -Wl,-z,defs -o $@ $(filter %.o,$^) -lm
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,--version-script=tuner/nccl/exports.map -Wl,-z,defs -o $@ $(filter %.o,$^) -lm
 
 # ---- unit tests: one program per folder of tests/unit ------------------------------------------
 UNIT := $(notdir $(wildcard tests/unit/*))
 define unit_rule
 $(BUILD)/tests/$(1)_test: $$(call objects,tests/unit/$(1)) $$(UNIT_EXTRA_$(1)) $(ROOM_LIBS)
 	@mkdir -p $$(@D)
-	$(CXX) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lgmock -lgtest -lgtest_main -ldl -pthread
+	$$(call say,LINK,$$@)
+	$$(Q)$(CXX) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lgmock -lgtest -lgtest_main -ldl -pthread
 .PHONY: check-$(1)
 check-$(1): $(BUILD)/tests/$(1)_test
 	$(BUILD)/tests/$(1)_test
@@ -104,10 +114,12 @@ FUZZERS := $(patsubst tests/fuzz/%.cpp,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_f
 BENCHES := $(patsubst tests/bench/%.cpp,$(BUILD)/bench/%,$(wildcard tests/bench/*_bench.cpp))
 $(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(ROOM_LIBS)
 	@mkdir -p $(@D)
-	$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
 $(BENCHES): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIBS)
 	@mkdir -p $(@D)
-	$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lbenchmark -ldl -pthread
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lbenchmark -ldl -pthread
 
 # Everything that is compiled, so that one `make -j` fills the machine before any test runs.
 .PHONY: test-programs fuzz-programs bench-programs
@@ -231,6 +243,6 @@ help:
 	  'make install    PREFIX=$(PREFIX) DESTDIR= LIBDIR=$(LIBDIR) SPANKDIR=$(SPANKDIR)' \
 	  'make uninstall  removes what install put there, with the same variables' \
 	  'make clean      removes $(BUILD)/ and the sanitizers'"'"' builds' \
-	  'variables: BUILD, CXX, OPT, SAN=address,undefined, CXXFLAGS, LDFLAGS'
+	  'variables: V=1, BUILD, CXX, OPT, SAN=address,undefined, CXXFLAGS, LDFLAGS'
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
