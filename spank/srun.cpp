@@ -1,0 +1,173 @@
+// In srun, after the step was created and before its tasks start: measure, and hand the profile on.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "spank/plugin.hpp"
+
+namespace rdmatune::spank {
+namespace {
+
+// Beyond the budget: starting one agent per node, and ending them in order.
+constexpr double kStartSeconds = 5;
+constexpr double kEndSeconds = 2;
+constexpr std::size_t kShownLines = 60;
+
+void hand(const char* name, const std::string& value) {
+    setenv(name, value.c_str(), 1);
+}
+
+void handNote(const StepNote& note) {
+    hand(kStepVariable, note.str());
+}
+
+/// The step runs without a measured profile: says why, once. With strict it does not run.
+int untuned(StepNote note, const std::string& reason) {
+    if (note.strict) {
+        tellError("strict, so nothing was started: " + reason);
+        return -1;
+    }
+    tell("untuned: " + reason);
+    note.told = true;
+    hand(kUntunedVariable, reason);
+    handNote(note);
+    return 0;
+}
+
+/// Not measured because nobody wants it; `rdma-tune explain` and `verbose` can still say why.
+int unmeasured(const StepNote& note, const std::string& reason) {
+    hand(kUntunedVariable, reason);
+    handNote(note);
+    return 0;
+}
+
+/// srun blocks these before it calls us and acts on them when we return.
+bool interrupted() {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) return false;
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+        if (sigismember(&pending, number) == 1) return true;
+    return false;
+}
+
+struct Step {
+    std::uint32_t job = 0;
+    std::uint32_t step = 0;
+    std::uint32_t nodes = 0;
+    std::uint32_t tasks = 0;
+    std::string node_list;  ///< empty: not known
+};
+
+ChildSpec measuring(const Step& step, const Options& options, Environment environment) {
+    passOn(options, state().sources, environment);
+    environment.set(kNestedVariable, "1");
+    // SLURM_JOB_NODELIST names the whole allocation; this step may have less.
+    if (!step.node_list.empty()) environment.set("SLURM_STEP_NODELIST", step.node_list);
+    char budget[32];
+    std::snprintf(budget, sizeof budget, "%g", options.budget_s);
+    ChildSpec spec;
+    spec.argv = {options.program, "measure",
+                 "--slurm-job",   std::to_string(step.job),
+                 "--slurm-step",  std::to_string(step.step),
+                 "--nodes",       std::to_string(step.nodes),
+                 "--tasks",       std::to_string(step.tasks),
+                 "--budget",      budget};
+    if (options.refresh) spec.argv.emplace_back("--refresh");
+    spec.environment = environment.strings();
+    spec.timeout_s = options.budget_s + kStartSeconds;
+    spec.grace_s = kEndSeconds;
+    spec.cancelled = interrupted;
+    return spec;
+}
+
+int measure(const Step& step, StepNote note, const Options& options,
+            const Environment& environment) {
+    if (const Status status = checkProgram(options, state().sources); !status)
+        return untuned(note, status.error().message);
+    const ChildOutcome outcome = runChild(measuring(step, options, environment));
+    if (outcome.end == ChildOutcome::End::Cancelled) {
+        tellError("cancelled while measuring");
+        return -1;
+    }
+    // A program that does not keep its own time limit would hang on every node as well.
+    if (outcome.end == ChildOutcome::End::TimedOut) note.mode = Mode::Off;
+    if (!outcome.succeeded()) return untuned(note, reasonOf(outcome, "measuring"));
+    const Result<Measured> measured = parseMeasured(outcome.output);
+    if (!measured) return untuned(note, measured.error().message);
+    hand(kProfileVariable, measured->profile);
+    if (!measured->agreed.empty()) hand(kAgreedVariable, measured->agreed);
+    handNote(note);
+    if (!note.quiet)
+        for (const std::string& line : shownLines(outcome.errors, kShownLines)) tell(line);
+    if (note.verbose) {
+        char text[64];
+        std::snprintf(text, sizeof text, "measuring took %.2f s", outcome.seconds);
+        tell(text);
+    }
+    return 0;
+}
+
+int decide(Handle handle, Step step, const Environment& environment) {
+    const Sources& sources = state().sources;
+    const Result<Options> options = resolve(sources, environment);
+    if (!options) {
+        const StepNote wanted = asked(sources, environment);
+        if (wanted.mode != Mode::Off) return untuned(wanted, options.error().message);
+        // Nobody asked; slurmd's log has the same error for the administrator.
+        spank::note(options.error().message);
+        return 0;
+    }
+    StepNote note{options->mode,         options->strict, options->verbose,
+                  options->site_default, isQuiet(),       false};
+    if (note.mode == Mode::Off) {
+        // Said aloud only where a node might think otherwise.
+        if (sources.flag || environment.get("RDMA_TUNE_MODE") != nullptr) handNote(note);
+        return 0;
+    }
+    if (note.mode == Mode::Bind)
+        return unmeasured(note, "bind was asked for, so nothing was measured");
+    if (state().components > 1)
+        return untuned(note, "the components of a heterogeneous step are bound but not measured");
+    const auto nodes = handle.number(S_JOB_NNODES);
+    const auto tasks = handle.number(S_JOB_TOTAL_TASK_COUNT);
+    if (!nodes || !tasks) return untuned(note, "Slurm does not say how large this step is");
+    step.nodes = *nodes;
+    step.tasks = *tasks;
+    if (step.nodes < 2) return unmeasured(note, "one node: there is no network to measure");
+    // The one question to slurmctld: which nodes, and are there GPUs.
+    if (const std::optional<StepFacts> facts = askStep(step.job, step.step)) {
+        step.node_list = facts->nodes;
+        if (note.site_default && !facts->has_gpus) {
+            note.mode = Mode::Off;
+            handNote(note);
+            return 0;
+        }
+    } else if (note.site_default) {
+        return unmeasured(note, "Slurm did not say whether this step has GPUs");
+    }
+    return measure(step, note, *options, environment);
+}
+
+}  // namespace
+
+int srunLocalUserInit(Handle handle) {
+    // Inside a tuned task, another srun inherits these; they are not its own.
+    for (const char* name : {kProfileVariable, kAgreedVariable, kUntunedVariable, kStepVariable})
+        unsetenv(name);
+    const Environment environment(environ);
+    if (environment.get(kNestedVariable) != nullptr) {
+        handNote(StepNote{});
+        return 0;
+    }
+    const auto job = handle.number(S_JOB_ID);
+    const auto step = handle.number(S_JOB_STEPID);
+    if (step && isSpecialStep(*step)) return 0;
+    Step here;
+    here.job = job.value_or(0);
+    here.step = step.value_or(0);
+    return decide(handle, here, environment);
+}
+
+}  // namespace rdmatune::spank

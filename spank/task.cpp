@@ -1,0 +1,128 @@
+// In the task's own process, as the user, last before its program starts: Slurm has written
+// CUDA_VISIBLE_DEVICES for the last time and task/affinity has bound, so what is set here holds.
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "spank/plugin.hpp"
+
+namespace rdmatune::spank {
+namespace {
+
+constexpr std::size_t kReplyMax = 256 * 1024;
+
+/// True for the first of this node's tasks that asks: all would fail for the same reason.
+bool firstToSay() {
+    int* const said = state().said;
+    return said == nullptr || __atomic_exchange_n(said, 1, __ATOMIC_RELAXED) == 0;
+}
+
+/// Whether --cpu-bind was given, other than by Slurm's own default.
+bool cpuBindByUser(const Environment& environment) {
+    const std::string* type = environment.get("SLURM_CPU_BIND_TYPE");
+    return type != nullptr && !type->empty();
+}
+
+/// Ranks that decide differently hang, so a task that could not be prepared still gets the profile
+/// and the tuner that its fellows get; only its binding is lost.
+void giveProfileAlone(Handle handle, const Environment& environment) {
+    const std::string* profile = environment.get(kProfileVariable);
+    const std::string& tuner = state().options.tuner;
+    if (profile == nullptr || tuner.empty() || access(tuner.c_str(), R_OK) != 0) return;
+    if (environment.get("NCCL_TUNER_PLUGIN") != nullptr) return;
+    if (environment.get("RDMA_TUNE_PROFILE") == nullptr &&
+        !handle.set("RDMA_TUNE_PROFILE", *profile))
+        return;
+    (void)handle.set("NCCL_TUNER_PLUGIN", tuner);
+}
+
+int fail(Handle handle, const Environment& environment, const std::string& reason) {
+    if (state().note.strict) {
+        if (firstToSay()) tellError("strict, so " + hostName() + " starts no task: " + reason);
+        return -1;
+    }
+    if (!state().note.told && firstToSay()) tell(hostName() + ": not bound: " + reason);
+    giveProfileAlone(handle, environment);
+    return 0;
+}
+
+Status bindTo(const CpuSet& cpus) {
+    const std::vector<int> list = cpus.list();
+    const int last = list.back();
+    cpu_set_t* const mask = CPU_ALLOC(static_cast<std::size_t>(last) + 1);
+    if (mask == nullptr) return Error{"out of memory"};
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(last) + 1);
+    CPU_ZERO_S(size, mask);
+    for (const int cpu : list) CPU_SET_S(static_cast<std::size_t>(cpu), size, mask);
+    const int result = sched_setaffinity(0, size, mask);
+    const int reason = errno;
+    CPU_FREE(mask);
+    if (result != 0) return Error{"cores " + cpus.str() + ": " + std::strerror(reason)};
+    return Done{};
+}
+
+/// Registered memory counts against the memlock limit; RDMA needs as much as the node allows.
+/// Slurm applies the limits of the submitting shell after this hook, unless its variable is gone.
+void raiseMemlock(Handle handle) {
+    struct rlimit limit {};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+    const bool raised = limit.rlim_cur != limit.rlim_max;
+    limit.rlim_cur = limit.rlim_max;
+    if (raised && setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
+    (void)handle.unset("SLURM_RLIMIT_MEMLOCK");
+    if (raised && state().note.verbose && handle.localTask() == 0)
+        tell(hostName() + ": memlock raised to the hard limit");
+}
+
+/// All or nothing: the reply is complete and sound before the first of it is applied.
+Status apply(Handle handle, const TaskReply& reply) {
+    for (const auto& [name, value] : reply.set)
+        if (!handle.set(name, value)) return Error{name + " could not be set"};
+    for (const std::string& name : reply.unset)
+        if (!handle.unset(name)) return Error{name + " could not be unset"};
+    if (reply.cpus)
+        if (Status status = bindTo(*reply.cpus); !status) return status;
+    return Done{};
+}
+
+}  // namespace
+
+int taskInit(Handle handle) {
+    const State& now = state();
+    if (!now.active) return 0;
+    Environment environment = handle.environment();
+    if (!now.failure.empty()) return fail(handle, environment, now.failure);
+    raiseMemlock(handle);
+    const std::optional<int> local = handle.localTask();
+    const auto count = handle.number(S_JOB_LOCAL_TASK_COUNT);
+    if (!local || !count)
+        return fail(handle, environment, "Slurm does not say which task of the node this is");
+    ChildSpec spec;
+    spec.argv = {now.options.program,    "task",          "--local-rank",
+                 std::to_string(*local), "--local-tasks", std::to_string(*count)};
+    if (cpuBindByUser(environment)) spec.argv.emplace_back("--cpu-bind-by-user");
+    if (now.note.verbose) spec.argv.emplace_back("--verbose");
+    spec.input = section("env", environment.block()) + section("report", now.report) + "end 0\n";
+    Environment own = environment;
+    own.keepForNode();
+    passOn(now.options, now.sources, own);
+    spec.environment = own.strings();
+    spec.output_max = kReplyMax;
+    spec.timeout_s = now.options.task_timeout_s;
+    const ChildOutcome outcome = runChild(spec);
+    const std::string who = "preparing task " + std::to_string(*local);
+    if (outcome.end != ChildOutcome::End::Reaped && !outcome.succeeded())
+        return fail(handle, environment, reasonOf(outcome, who));
+    const Result<TaskReply> reply = parseTaskReply(outcome.output);
+    if (!reply) return fail(handle, environment, who + " " + reply.error().message);
+    if (const Status status = apply(handle, *reply); !status)
+        return fail(handle, environment, who + ": " + status.error().message);
+    if (!now.note.quiet)
+        for (const std::string& line : reply->say) tell(line);
+    return 0;
+}
+
+}  // namespace rdmatune::spank
