@@ -1,0 +1,55 @@
+// NCCL's own constants, as far as the model needs them, and what they stand for.
+#pragma once
+
+#include "tuner/model/types.hpp"
+#include "tuner/model/units.hpp"
+
+namespace rdmatune::model {
+
+/// The one-way latency of a small message on the InfiniBand that NCCL's network constants describe,
+/// in ns.
+///
+/// NCCL never measures the network. What a network adds to that InfiniBand is what counts (the
+/// `latency` property of its net plugins means the same: nccl PR#625). Published for such adapters:
+/// 0.82 us for 32 B between two hosts without a switch (ib_send_lat, RC; D. Pannebakker, MSc
+/// thesis, TU Delft 2018); NVIDIA gives its switches 0.09 us (EDR, SB7800) to 0.13 us (HDR,
+/// QM8700). One switch: about 1.0 us. A mistake of 0.2 us here is worth 0.4 us for each further
+/// node of a ring: far below what decides.
+inline constexpr std::int64_t kReferenceAlphaNs = 1000;
+
+/// The share of a rail's link rate that a healthy rail carries as payload, in 1/1000: a measured
+/// beta at or above it changes no price. RoCE and InfiniBand headers take 1.5 to 2 % at an MTU of
+/// 4096, and perftest reports 96 to 98.5 % of the link rate (12.1 of 12.5 GB/s on EDR, 24.6 of 25
+/// on HDR).
+inline constexpr std::uint64_t kHealthyShare = 960;
+
+/// LL is never newly chosen above this size (see kLargestPinnedLl), except that a ring cuts the
+/// message into one piece for each rank: there each piece may have kLlRingPiece.
+inline constexpr std::uint64_t kLlLargest = 256 * 1024;
+inline constexpr std::uint64_t kLlRingPiece = 32 * 1024;
+/// LL128 spends 1/16 of the bandwidth on flags; never newly chosen above this size.
+inline constexpr std::uint64_t kLl128Largest = 64 * 1024 * 1024;
+
+/// Latencies of tree and ring in ticks: [Algorithm::Tree or ::Ring][Protocol].
+struct LatencyTable {
+    Ticks base[2][kProtocols];
+    Ticks intra[2][kProtocols];  ///< one step inside a node
+    Ticks inter[2][kProtocols];  ///< one step between nodes
+};
+
+/// NCCL 2.28's defaults (baseLatencies, hwLatencies[NVLink], hwLatencies[network]), seen through
+/// the v5 interface. Older versions differ only where the price is far from winning (tree with
+/// Simple).
+inline constexpr LatencyTable kDefaultLatencies = {
+    {{ticksFromNs(6800), ticksFromNs(14000), ticksFromNs(8400)},
+     {ticksFromNs(6600), ticksFromNs(14000), ticksFromNs(8400)}},
+    {{ticksFromNs(600), ticksFromNs(1250), ticksFromNs(4000)},
+     {ticksFromNs(600), ticksFromNs(1900), ticksFromNs(3400)}},
+    {{ticksFromNs(5000), ticksFromNs(8500), ticksFromNs(14000)},
+     {ticksFromNs(2700), ticksFromNs(4000), ticksFromNs(14000)}}};
+
+/// What a host needs to post to the network once, per step of a ring that leaves the node (NCCL: 1
+/// us with Intel's CPUs, 2 us with AMD's; three times that for Simple). The smaller one is used.
+inline constexpr Ticks kNetOverhead = ticksFromNs(1000);
+
+}  // namespace rdmatune::model
