@@ -35,7 +35,15 @@ struct LatencyTable {
     Ticks base[2][kProtocols];
     Ticks intra[2][kProtocols];  ///< one step inside a node
     Ticks inter[2][kProtocols];  ///< one step between nodes
+    /// What a host needs to post one step of a ring that leaves the node; three times that for
+    /// Simple.
+    Ticks post;
 };
+
+/// NCCL's figures for posting, by the maker of the CPU. Where it is not known, Intel's (the
+/// smaller) is used.
+inline constexpr Ticks kPostIntel = ticksFromNs(1000);
+inline constexpr Ticks kPostAmd = ticksFromNs(2000);
 
 /// NCCL 2.28's defaults (baseLatencies, hwLatencies[NVLink], hwLatencies[network]), seen through
 /// the v5 interface. Older versions differ only where the price is far from winning (tree with
@@ -46,10 +54,12 @@ inline constexpr LatencyTable kDefaultLatencies = {
     {{ticksFromNs(600), ticksFromNs(1250), ticksFromNs(4000)},
      {ticksFromNs(600), ticksFromNs(1900), ticksFromNs(3400)}},
     {{ticksFromNs(5000), ticksFromNs(8500), ticksFromNs(14000)},
-     {ticksFromNs(2700), ticksFromNs(4000), ticksFromNs(14000)}}};
+     {ticksFromNs(2700), ticksFromNs(4000), ticksFromNs(14000)}},
+    kPostIntel};
 
-/// What a host needs to post to the network once, per step of a ring that leaves the node (NCCL: 1
-/// us with Intel's CPUs, 2 us with AMD's; three times that for Simple). The smaller one is used.
-inline constexpr Ticks kNetOverhead = ticksFromNs(1000);
+/// hwLatencies[PCI]: steps inside a node without NVLink.
+inline constexpr Ticks kPciIntra[2][kProtocols] = {
+    {ticksFromNs(1000), ticksFromNs(1900), ticksFromNs(4000)},
+    {ticksFromNs(1000), ticksFromNs(2500), ticksFromNs(5700)}};
 
 }  // namespace rdmatune::model

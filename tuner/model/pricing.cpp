@@ -86,6 +86,7 @@ Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out) {
     // A communicator with one rank per node (a data-parallel group beside tensor-parallel ones)
     // drives one rail.
     out.rails = out.ranks_per_node < rails ? out.ranks_per_node : rails;
+    out.rail_mbps = profile.rail_nominal_mbps;
 
     out.step[kTree] = stepOf(profile.tree, log2Floor(size.nodes), whole_job);
     out.step[kRing] = stepOf(profile.ring, size.nodes - 1, whole_job);
@@ -158,7 +159,7 @@ Ticks ncclLatency(const LatencyTable& table, Algorithm algorithm, Protocol proto
     }
     const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
     const std::int64_t steps = passages * (static_cast<std::int64_t>(size.ranks) - 1);
-    const Ticks overhead = p == kSimple ? 3 * kNetOverhead : kNetOverhead;
+    const Ticks overhead = p == kSimple ? 3 * table.post : table.post;
     const Ticks intra = table.intra[a][p] > overhead ? table.intra[a][p] : overhead;
     // With one rank on each node NCCL takes the tree's step for the ring too.
     const Ticks step = size.ranks == size.nodes ? table.inter[kTree][p] : table.inter[a][p];

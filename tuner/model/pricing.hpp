@@ -26,6 +26,7 @@ struct Pricing {
     CommSize size;
     std::uint32_t ranks_per_node = 1;  ///< the largest node's, rounded up
     std::uint32_t rails = 1;           ///< rails that this communicator can use
+    std::uint32_t rail_mbps = 0;       ///< link rate of one, 10^6 bytes/s; 0: not known
 
     /// What each step between nodes costs more than NCCL's constants say, [tree, ring]; may be
     /// negative.

@@ -143,10 +143,4 @@ void priceTable(const Communicator* communicator, int function, std::size_t byte
                    pipe_operations, reinterpret_cast<float*>(table), algorithms, protocols);
 }
 
-void choose(const Communicator* communicator, int function, std::size_t bytes, int collnet,
-            int nvls, int pipe_operations, int* algorithm, int* protocol) {
-    (void)communicator, (void)function, (void)bytes, (void)collnet, (void)nvls,
-        (void)pipe_operations, (void)algorithm, (void)protocol;
-}
-
 }  // namespace rdmatune::nccl

@@ -29,8 +29,9 @@ void priceTable(const Communicator* communicator, int function, std::size_t byte
                 int pipe_operations, float** table, int algorithms, int protocols);
 
 /// v2: there is no table; fills in algorithm and protocol where the measured network changes the
-/// choice.
+/// choice. `collnet` and `nvls` tell whether those could be chosen: their price is not known, so
+/// that is left to NCCL.
 void choose(const Communicator* communicator, int function, std::size_t bytes, int collnet,
-            int nvls, int pipe_operations, int* algorithm, int* protocol);
+            int nvls, int* algorithm, int* protocol);
 
 }  // namespace rdmatune::nccl

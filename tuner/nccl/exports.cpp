@@ -24,10 +24,10 @@ int end(void* context) {
     return kSuccess;
 }
 
-int infoV2(void* context, int function, std::size_t bytes, int collnet, int nvls,
-           int pipe_operations, int* algorithm, int* protocol, int*) {
-    choose(static_cast<Communicator*>(context), function, bytes, collnet, nvls, pipe_operations,
-           algorithm, protocol);
+int infoV2(void* context, int function, std::size_t bytes, int collnet, int nvls, int,
+           int* algorithm, int* protocol, int*) {
+    choose(static_cast<Communicator*>(context), function, bytes, collnet, nvls, algorithm,
+           protocol);
     return kSuccess;
 }
 
