@@ -2,6 +2,7 @@
 // really sees. Pure: the caller looks (facts) and the caller acts (settings).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,16 +21,20 @@ struct TaskFacts {
     /// GPUs whose device file this task can open, as indexes into Node::gpus; absent: not known
     /// (no minors known), then CUDA_VISIBLE_DEVICES as inherited decides.
     std::optional<std::vector<int>> openable_gpus;
-    std::map<std::string, std::string> env;       ///< the task's environment
-    std::map<std::string, std::string> nccl_conf; ///< NCCL_CONF_FILE, ~/.nccl.conf, /etc/nccl.conf, merged
-    std::string nccl_conf_origin;                 ///< the file(s), for messages
-    CpuSet affinity;                 ///< as it is now
-    CpuSet permitted;                ///< what the cpuset allows at most
-    bool cpu_bind_by_user = false;   ///< --cpu-bind or SLURM_CPU_BIND given by the user
-    std::string tuner_path;          ///< absolute path of the tuner plugin, empty: none
-    bool tuner_readable = false;     ///< the path exists from inside the task
-    std::string profile;             ///< the FabricProfile's text, empty: none
-    std::string untuned_reason;      ///< why there is no profile, for `verbose`
+    std::map<std::string, std::string> env;  ///< the task's environment
+    std::map<std::string, std::string>
+        nccl_conf;                  ///< NCCL_CONF_FILE, ~/.nccl.conf, /etc/nccl.conf, merged
+    std::string nccl_conf_origin;   ///< the file(s), for messages
+    CpuSet affinity;                ///< as it is now
+    CpuSet permitted;               ///< what the cpuset allows at most
+    bool cpu_bind_by_user = false;  ///< --cpu-bind or SLURM_CPU_BIND given by the user
+    std::string tuner_path;         ///< absolute path of the tuner plugin, empty: none
+    bool tuner_readable = false;    ///< the path exists from inside the task
+    std::string profile;            ///< the FabricProfile's text, empty: none
+    std::string untuned_reason;     ///< why there is no profile, for `verbose`
+    /// Memory that this task may lock, bytes; absent: unlimited or not known.
+    std::optional<std::uint64_t> memlock;
+    std::string net_plugin;  ///< a libnccl-net.so that LD_LIBRARY_PATH finds, empty: none
 };
 
 /// One variable and what became of it.
@@ -44,13 +49,13 @@ struct Setting {
 
 struct TaskOutcome {
     std::vector<Setting> settings;
-    CpuSet cpus;                       ///< empty: leave the affinity alone
+    CpuSet cpus;  ///< empty: leave the affinity alone
     std::string cpus_reason;
-    std::vector<std::string> warnings; ///< one line each, for the user
+    std::vector<std::string> warnings;  ///< one line each, for the user
 };
 
 /// Decides. Never fails: what cannot be decided is left as it was, with a warning.
-[[nodiscard]] TaskOutcome prepareTask(const Node& node, const Plan& plan, const Diagnosis& diagnosis,
-                                      const TaskFacts& facts);
+[[nodiscard]] TaskOutcome prepareTask(const Node& node, const Plan& plan,
+                                      const Diagnosis& diagnosis, const TaskFacts& facts);
 
 }  // namespace rdmatune
