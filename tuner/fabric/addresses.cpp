@@ -25,9 +25,11 @@ struct InterfaceAddress {
 std::string numeric(const sockaddr* address) {
     char text[INET6_ADDRSTRLEN] = "";
     if (address->sa_family == AF_INET)
-        inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
+        inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text,
+                  sizeof text);
     else if (address->sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text, sizeof text);
+        inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, text,
+                  sizeof text);
     return text;
 }
 
@@ -43,7 +45,8 @@ std::vector<InterfaceAddress> interfaceAddresses() {
         if (family == AF_INET6 &&
             IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<sockaddr_in6*>(at->ifa_addr)->sin6_addr))
             continue;
-        out.push_back({at->ifa_name, numeric(at->ifa_addr), family, (at->ifa_flags & IFF_LOOPBACK) != 0});
+        out.push_back(
+            {at->ifa_name, numeric(at->ifa_addr), family, (at->ifa_flags & IFF_LOOPBACK) != 0});
     }
     return out;
 }
@@ -56,13 +59,15 @@ std::set<std::string> addressesOfName(const std::string& name) {
     addrinfo* raw = nullptr;
     if (getaddrinfo(name.c_str(), nullptr, &hints, &raw) != 0) return out;
     const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(raw, freeaddrinfo);
-    for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) out.insert(numeric(at->ai_addr));
+    for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next)
+        out.insert(numeric(at->ai_addr));
     return out;
 }
 
 /// Bridges and tunnels of containers and virtual machines lead to no other node.
 bool isInner(const std::string& interface) {
-    for (const char* prefix : {"docker", "virbr", "veth", "br-", "cni", "flannel", "cali", "podman", "lxc"})
+    for (const char* prefix :
+         {"docker", "virbr", "veth", "br-", "cni", "flannel", "cali", "podman", "lxc"})
         if (interface.starts_with(prefix)) return true;
     return false;
 }
@@ -76,13 +81,15 @@ std::vector<std::string> ownAddresses(bool loopback, const std::string& node_nam
         if (std::any_of(all.begin(), all.end(), real))
             std::erase_if(all, [](const InterfaceAddress& a) { return a.loopback; });
     }
-    const std::set<std::string> named = loopback ? std::set<std::string>{} : addressesOfName(node_name);
+    const std::set<std::string> named =
+        loopback ? std::set<std::string>{} : addressesOfName(node_name);
     const auto rank = [&](const InterfaceAddress& a) {
         const bool wanted = loopback ? a.loopback : named.contains(a.address);
         return (wanted ? 0 : 4) + (isInner(a.interface) ? 2 : 0) + (a.family == AF_INET ? 0 : 1);
     };
-    std::stable_sort(all.begin(), all.end(),
-                     [&](const InterfaceAddress& a, const InterfaceAddress& b) { return rank(a) < rank(b); });
+    std::stable_sort(
+        all.begin(), all.end(),
+        [&](const InterfaceAddress& a, const InterfaceAddress& b) { return rank(a) < rank(b); });
     constexpr std::size_t kMost = 4;
     std::vector<std::string> out;
     for (const InterfaceAddress& a : all)

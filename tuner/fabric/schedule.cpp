@@ -7,7 +7,9 @@
 namespace rdmatune::fabric {
 namespace {
 
-int treeOf(Pattern pattern) { return pattern == Pattern::Tree1 ? 1 : 0; }
+int treeOf(Pattern pattern) {
+    return pattern == Pattern::Tree1 ? 1 : 0;
+}
 
 int ringRound(int from, int nodes) {
     // An odd ring cannot alternate all the way round: its closing edge has a round of its own.

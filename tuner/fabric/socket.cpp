@@ -18,7 +18,9 @@ namespace {
 struct SocketAddress {
     sockaddr_storage storage{};
     socklen_t size = 0;
-    [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+    [[nodiscard]] const sockaddr* get() const {
+        return reinterpret_cast<const sockaddr*>(&storage);
+    }
 };
 
 std::optional<SocketAddress> toSocketAddress(const Endpoint& endpoint) {
@@ -40,7 +42,9 @@ std::optional<SocketAddress> toSocketAddress(const Endpoint& endpoint) {
     return std::nullopt;
 }
 
-Error systemError(const std::string& what) { return Error{what + ": " + std::strerror(errno)}; }
+Error systemError(const std::string& what) {
+    return Error{what + ": " + std::strerror(errno)};
+}
 
 std::uint16_t boundPort(int fd) {
     sockaddr_storage own{};
@@ -82,7 +86,8 @@ std::optional<Endpoint> Endpoint::parse(std::string_view text) {
 std::string peerName(int fd) {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
-    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return "a closed connection";
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0)
+        return "a closed connection";
     char text[INET6_ADDRSTRLEN] = "?";
     if (peer.ss_family == AF_INET6)
         inet_ntop(AF_INET6, &reinterpret_cast<sockaddr_in6*>(&peer)->sin6_addr, text, sizeof text);
@@ -142,7 +147,8 @@ bool waitReady(int fd, short events, Deadline deadline) {
         const auto left = deadline - Clock::now();
         if (left <= Clock::duration::zero()) return false;
         const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
-        const timespec limit{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+        const timespec limit{static_cast<time_t>(ns / 1'000'000'000),
+                             static_cast<long>(ns % 1'000'000'000)};
         pollfd entry{fd, events, 0};
         const int ready = ppoll(&entry, 1, &limit, nullptr);
         if (ready > 0) return true;  // an error or a hang-up shows in the call that follows
