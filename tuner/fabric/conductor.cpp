@@ -24,7 +24,8 @@ constexpr double kHelloShare = 0.5;
 constexpr double kSetupShare = 0.35;    // of what is left then
 constexpr double kMeasureShare = 0.55;  // of what is left then; the rest is for retests
 
-milliseconds toMilliseconds(Clock::duration time) {
+template <class Duration>
+milliseconds toMilliseconds(Duration time) {
     return std::chrono::duration_cast<milliseconds>(time);
 }
 
@@ -124,7 +125,6 @@ class Conductor {
     ProfileGdr gdr_ = ProfileGdr::NotTried;
     int rails_ = 1;
     std::vector<double> nominal_gbs_;
-    bool silent_members_ = false;
 };
 
 std::string Conductor::launcherSaid() const {
@@ -259,7 +259,6 @@ void Conductor::noteSilent(const std::set<int>& answered, const std::string& wha
         present_[at] = answered.contains(number);
     }
     if (silent.empty()) return;
-    silent_members_ = true;
     out_.notes.push_back(nameNodes(silent) + " " + what);
 }
 
