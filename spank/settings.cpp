@@ -55,6 +55,15 @@ Result<Options> resolve(const Sources& sources, const Environment& environment) 
     return options;
 }
 
+StepNote noteOf(const Options& options) {
+    StepNote note;
+    note.mode = options.mode;
+    note.strict = options.strict;
+    note.verbose = options.verbose;
+    note.site_default = options.site_default;
+    return note;
+}
+
 StepNote asked(const Sources& sources, const Environment& environment) {
     Options options;
     // One by one, so that a wrong word does not hide the others.
@@ -63,12 +72,7 @@ StepNote asked(const Sources& sources, const Environment& environment) {
         if (const std::string* value = environment.get(variableName(key)))
             (void)applyVariable(options, key, *value);
     if (sources.flag) (void)applyFlag(options, *sources.flag);
-    StepNote note;
-    note.mode = options.mode;
-    note.strict = options.strict;
-    note.verbose = options.verbose;
-    note.site_default = options.site_default;
-    return note;
+    return noteOf(options);
 }
 
 Status checkProgram(const Options& options, const Sources& sources) {

@@ -23,6 +23,9 @@ struct Sources {
 /// beside the plugin when no one names them.
 [[nodiscard]] Result<Options> resolve(const Sources& sources, const Environment& environment);
 
+/// The options as what a node is told of them.
+[[nodiscard]] StepNote noteOf(const Options& options);
+
 /// What can be said of the step when resolve failed: whether anybody asked for tuning, and
 /// strictly.
 [[nodiscard]] StepNote asked(const Sources& sources, const Environment& environment);

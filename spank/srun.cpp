@@ -1,11 +1,12 @@
 // In srun, after the step was created and before its tasks start: measure, and hand the profile on.
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
+#include "spank/interrupt.hpp"
 #include "spank/plugin.hpp"
+#include "tuner/base/text.hpp"
 
 namespace rdmatune::spank {
 namespace {
@@ -43,13 +44,26 @@ int unmeasured(const StepNote& note, const std::string& reason) {
     return 0;
 }
 
-/// srun blocks these before it calls us and acts on them when we return.
-bool interrupted() {
-    sigset_t pending;
-    if (sigpending(&pending) != 0) return false;
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
-        if (sigismember(&pending, number) == 1) return true;
+/// Whether srun's own arguments contain this option; without /proc nobody can tell.
+bool onCommandLine(std::string_view option) {
+    std::FILE* const file = std::fopen("/proc/self/cmdline", "rbe");
+    if (file == nullptr) return false;
+    char text[65536];
+    const std::size_t size = std::fread(text, 1, sizeof text, file);
+    std::fclose(file);
+    for (const std::string_view argument : split(std::string_view(text, size), '\0'))
+        if (argument.starts_with(option)) return true;
     return false;
+}
+
+/// Whether the user chose a CPU binding. In the tasks themselves Slurm shows its own choice in the
+/// same variables, so this can be known in srun alone, whose environment has only what was given.
+bool cpuBindGiven(const Environment& environment) {
+    const std::string* type = environment.get("SLURM_CPU_BIND_TYPE");
+    if (type == nullptr || type->empty()) return false;
+    // An srun started inside a task inherits the mask that Slurm gave to that task.
+    const bool inherited = *type == "mask_cpu:" && environment.get("SLURM_LOCALID") != nullptr;
+    return !inherited || onCommandLine("--cpu-bind");
 }
 
 struct Step {
@@ -78,7 +92,7 @@ ChildSpec measuring(const Step& step, const Options& options, Environment enviro
     spec.environment = environment.strings();
     spec.timeout_s = options.budget_s + kStartSeconds;
     spec.grace_s = kEndSeconds;
-    spec.cancelled = interrupted;
+    spec.cancelled = Interrupt::happened;
     return spec;
 }
 
@@ -86,9 +100,12 @@ int measure(const Step& step, StepNote note, const Options& options,
             const Environment& environment) {
     if (const Status status = checkProgram(options, state().sources); !status)
         return untuned(note, status.error().message);
-    const ChildOutcome outcome = runChild(measuring(step, options, environment));
+    const ChildOutcome outcome = [&] {
+        const Interrupt watch;
+        return runChild(measuring(step, options, environment));
+    }();
     if (outcome.end == ChildOutcome::End::Cancelled) {
-        tellError("cancelled while measuring");
+        tellError("interrupted while measuring; nothing was started");
         return -1;
     }
     // A program that does not keep its own time limit would hang on every node as well.
@@ -119,8 +136,9 @@ int decide(Handle handle, Step step, const Environment& environment) {
         spank::note(options.error().message);
         return 0;
     }
-    StepNote note{options->mode,         options->strict, options->verbose,
-                  options->site_default, isQuiet(),       false};
+    StepNote note = noteOf(*options);
+    note.quiet = isQuiet();
+    note.cpu_bind = cpuBindGiven(environment);
     if (note.mode == Mode::Off) {
         // Said aloud only where a node might think otherwise.
         if (sources.flag || environment.get("RDMA_TUNE_MODE") != nullptr) handNote(note);

@@ -12,13 +12,11 @@ namespace {
 constexpr std::size_t kReportMax = 1 << 20;
 constexpr std::size_t kShownLines = 200;  // the rank table of a node has a line per rank
 
-/// slurmstepd puts the step's own GPUs into its environment, whichever way they were asked for.
+/// slurmstepd sets this for the step's own GPUs, whichever way they were asked for, and removes
+/// what a step without GPUs inherited.
 bool hasGpus(const Environment& environment) {
-    for (const char* name : {"SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
-        const std::string* value = environment.get(name);
-        if (value != nullptr && !value->empty() && *value != "NoDevFiles") return true;
-    }
-    return false;
+    const std::string* gpus = environment.get("SLURM_STEP_GPUS");
+    return gpus != nullptr && !gpus->empty();
 }
 
 void fail(const std::string& reason) {
@@ -42,11 +40,10 @@ bool settle(const Environment& environment) {
     const Result<Options> options = resolve(sources, environment);
     if (note) {
         now.note = *note;
-    } else if (options) {
-        now.note = StepNote{options->mode,         options->strict, options->verbose,
-                            options->site_default, false,           false};
     } else {
-        now.note = asked(sources, environment);
+        now.note = options ? noteOf(*options) : asked(sources, environment);
+        now.note.cpu_bind =
+            true;  // only srun's plugin can tell; better no cores than the user's lost
     }
     if (now.note.mode == Mode::Off) return false;
     if (now.note.site_default && !hasGpus(environment)) return false;

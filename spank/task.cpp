@@ -20,12 +20,6 @@ bool firstToSay() {
     return said == nullptr || __atomic_exchange_n(said, 1, __ATOMIC_RELAXED) == 0;
 }
 
-/// Whether --cpu-bind was given, other than by Slurm's own default.
-bool cpuBindByUser(const Environment& environment) {
-    const std::string* type = environment.get("SLURM_CPU_BIND_TYPE");
-    return type != nullptr && !type->empty();
-}
-
 /// Ranks that decide differently hang, so a task that could not be prepared still gets the profile
 /// and the tuner that its fellows get; only its binding is lost.
 void giveProfileAlone(Handle handle, const Environment& environment) {
@@ -103,7 +97,7 @@ int taskInit(Handle handle) {
     ChildSpec spec;
     spec.argv = {now.options.program,    "task",          "--local-rank",
                  std::to_string(*local), "--local-tasks", std::to_string(*count)};
-    if (cpuBindByUser(environment)) spec.argv.emplace_back("--cpu-bind-by-user");
+    if (now.note.cpu_bind) spec.argv.emplace_back("--cpu-bind-by-user");
     if (now.note.verbose) spec.argv.emplace_back("--verbose");
     spec.input = section("env", environment.block()) + section("report", now.report) + "end 0\n";
     Environment own = environment;

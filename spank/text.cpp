@@ -134,6 +134,7 @@ std::string StepNote::str() const {
     if (site_default) text += ",site";
     if (quiet) text += ",quiet";
     if (told) text += ",told";
+    if (cpu_bind) text += ",cpubind";
     return text;
 }
 
@@ -159,6 +160,8 @@ std::optional<StepNote> StepNote::parse(std::string_view text) {
             note.quiet = true;
         } else if (word == "told") {
             note.told = true;
+        } else if (word == "cpubind") {
+            note.cpu_bind = true;
         } else {
             return std::nullopt;
         }
