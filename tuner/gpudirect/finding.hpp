@@ -40,7 +40,8 @@ struct GdrPair {
 /// Everything `rdma-tune doctor` knows of a node.
 struct Diagnosis {
     std::vector<Finding> findings;
-    std::vector<GdrPair> pairs;  ///< every GPU with every usable HCA within NCCL's reach, and its own
+    std::vector<GdrPair>
+        pairs;  ///< every GPU with every usable HCA within NCCL's reach, and its own
     /// What the findings ask NCCL to be told (NCCL_NET_GDR_LEVEL, NCCL_DMABUF_ENABLE and kin),
     /// each with its reason; empty on a healthy node.
     struct Setting {
@@ -48,12 +49,16 @@ struct Diagnosis {
         bool operator==(const Setting&) const = default;
     };
     std::vector<Setting> env;
+    bool operator==(const Diagnosis&) const = default;
 };
 
 /// Reads what is needed under `roots` and from this process (limits, what can be opened).
 /// Never fails: what could not be seen is a finding of its own.
 [[nodiscard]] Diagnosis diagnose(const Node& node, const SystemRoots& roots = {});
 
-[[nodiscard]] std::string diagnosisToJson(const Diagnosis& diagnosis, const Node& node, int indent = -1);
+[[nodiscard]] std::string diagnosisToJson(const Diagnosis& diagnosis, const Node& node,
+                                          int indent = -1);
+/// Back from diagnosisToJson; `name` is used in messages.
+[[nodiscard]] Result<Diagnosis> diagnosisFromJson(std::string_view json, const std::string& name);
 
 }  // namespace rdmatune
