@@ -1,4 +1,5 @@
-// Truth to compare with: a real ring and a real double-binary-tree allreduce over the measured links.
+// Truth to compare with: a real ring and a real double-binary-tree allreduce over the measured
+// links.
 #pragma once
 
 #include <array>
@@ -18,12 +19,12 @@ struct CollectiveLinks {
     using Rails = std::vector<Link*>;
     /// One of the two trees. Empty Rails: no parent, no such child.
     struct Tree {
-        Rails to_parent;                     ///< reduce, upwards
-        Rails from_parent;                   ///< broadcast, downwards
-        std::array<Rails, 2> from_child;     ///< reduce
-        std::array<Rails, 2> to_child;       ///< broadcast
+        Rails to_parent;                  ///< reduce, upwards
+        Rails from_parent;                ///< broadcast, downwards
+        std::array<Rails, 2> from_child;  ///< reduce
+        std::array<Rails, 2> to_child;    ///< broadcast
     };
-    int node = 0;   ///< this agent's position, 0..nodes-1
+    int node = 0;  ///< this agent's position, 0..nodes-1
     int nodes = 0;
     Rails to_next;    ///< ring
     Rails from_prev;  ///< ring
@@ -39,7 +40,8 @@ struct CollectiveTime {
 };
 
 /// Runs both allreduces for each size, all nodes calling it with equal sizes at about the same
-/// time. Checks the sums: a wrong one is an error. Ends by the deadline with what was measured by then.
+/// time. Checks the sums: a wrong one is an error. Ends by the deadline with what was measured by
+/// then.
 [[nodiscard]] Result<std::vector<CollectiveTime>> runCollectives(const CollectiveLinks& links,
                                                                  std::span<const std::size_t> sizes,
                                                                  Deadline deadline);
