@@ -1,8 +1,5 @@
 #include "tuner/gpudirect/finding.hpp"
 
-#include "tuner/gpudirect/gdr_judge.hpp"
-#include "tuner/gpudirect/gdr_read.hpp"
-
 namespace rdmatune {
 
 std::string_view toString(Severity severity) {
@@ -29,10 +26,6 @@ std::string_view toString(GdrWay way) {
             return "unknown";
     }
     return "unknown";
-}
-
-Diagnosis diagnose(const Node& node, const SystemRoots& roots) {
-    return judgeGdr(node, readGdrFacts(node, roots));
 }
 
 }  // namespace rdmatune

@@ -207,7 +207,7 @@ class Judge {
                  "distant "
                  "and leaves GPUDirect RDMA off.",
                  "NCCL_TOPO_FILE=FILE with the provider's topology of this machine type.",
-                 "topology = PATTERN FILE in rdma-tune.conf, and NCCL_TOPO_FILE in "
+                 "topology = PATTERN=FILE in rdma-tune.conf, and NCCL_TOPO_FILE in "
                  "/etc/nccl.conf."});
             return;
         }
