@@ -18,7 +18,8 @@ cxx() { sources '*.cpp' '*.hpp'; }
 shell_scripts() {
   sources '*.sh'
   sources | while IFS= read -r f; do
-    case $f in *.sh) ;; *) head -c 20 -- "$f" 2>/dev/null | grep -qaE '^#! ?/(usr/)?bin/(env )?(ba)?sh' && echo "$f" ;; esac
+    [[ $f != *.sh ]] || continue
+    if head -c 20 -- "$f" 2>/dev/null | grep -qaE '^#! ?/(usr/)?bin/(env )?(ba)?sh'; then echo "$f"; fi
   done
 }
 
