@@ -23,6 +23,12 @@ void keepUsedBridges(Node& node) {
 
 }  // namespace
 
+std::string flatMachineNote() {
+    return "This virtual machine shows no PCIe switch between its GPUs and HCAs: which of them are "
+           "near each other cannot be seen from inside. Give the provider's NCCL topology file or "
+           "the host's hwloc XML to say it.";
+}
+
 void noteFlat(Node& node, bool virtual_machine) {
     const std::size_t pairs = node.gpus.size() * node.hcas.size();
     if (pairs == 0) return;
@@ -37,13 +43,10 @@ void noteFlat(Node& node, bool virtual_machine) {
     const bool looks_flat = all_phb && node.gpus.size() > 1 && node.hcas.size() > 1;
     if (near || (!virtual_machine && !looks_flat)) return;
     node.flat = true;
-    node.notes.emplace_back(
-        virtual_machine
-            ? "This virtual machine shows no PCIe switch between its GPUs and HCAs: which of them "
-              "are near each other cannot be seen from inside. Give the provider's NCCL topology "
-              "file or the host's hwloc XML to say it."
-            : "Every GPU is as far from every HCA as from any other (PHB): there is no topology to "
-              "choose by.");
+    node.notes.push_back(virtual_machine
+                             ? flatMachineNote()
+                             : "Every GPU is as far from every HCA as from any other (PHB): there "
+                               "is no topology to choose by.");
 }
 
 void completeNode(Node& node, PathForm form, bool virtual_machine) {

@@ -1,6 +1,8 @@
 // What every reader does last: order, indices, NUMA particulars, distances, notes.
 #pragma once
 
+#include <string>
+
 #include "tuner/topology/distance.hpp"
 #include "tuner/topology/node.hpp"
 
@@ -11,6 +13,9 @@ namespace rdmatune {
 /// did not know them, keeps only bridges that lead to a GPU or an HCA, computes the distances,
 /// and sets `flat` for a virtual machine that shows no switch between any GPU and HCA.
 void completeNode(Node& node, PathForm form, bool virtual_machine);
+
+/// The note on a virtual machine that hides its PCIe tree.
+[[nodiscard]] std::string flatMachineNote();
 
 /// Sets node.flat and its note when there are GPUs and HCAs and the distances tell nothing.
 void noteFlat(Node& node, bool virtual_machine);

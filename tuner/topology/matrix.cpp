@@ -46,9 +46,9 @@ class Builder {
             for (const std::string& nic : nics) row.push_back(distance(gpu, nic));
             node_.distance.push_back(std::move(row));
         }
-        placeNics();
+        placeByDistance();
         noteGaps(gpus, nics);
-        for (const NumaNode& numa : node_.numa) node_.cpus = node_.cpus | numa.cpus;
+        for (const Gpu& gpu : node_.gpus) node_.cpus = node_.cpus | gpu.cpus;
         std::ranges::sort(node_.numa, {}, &NumaNode::os_index);
         noteFlat(node_, false);
         return std::move(node_);
@@ -121,15 +121,23 @@ class Builder {
         return forth ? *forth : back.value_or(Distance::Unknown);
     }
 
-    /// A NIC has no NUMA column: it is where the GPUs are that reach it without leaving their node.
-    void placeNics() {
+    /// A NIC has no NUMA column: it is where the nearest GPU is that reaches it without leaving its
+    /// node. A GPU whose row is lost is, in turn, where its NIC is.
+    void placeByDistance() {
         for (std::size_t h = 0; h < node_.hcas.size(); ++h) {
             Distance nearest = Distance::Sys;
             for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
-                if (node_.distance[g][h] >= nearest) continue;
+                if (node_.distance[g][h] >= nearest || node_.gpus[g].numa < 0) continue;
                 nearest = node_.distance[g][h];
                 node_.hcas[h].numa = node_.gpus[g].numa;
             }
+        }
+        for (std::size_t g = 0; g < node_.gpus.size(); ++g) {
+            Gpu& gpu = node_.gpus[g];
+            for (std::size_t h = 0; h < node_.hcas.size() && gpu.numa < 0; ++h)
+                if (node_.distance[g][h] < Distance::Sys) gpu.numa = node_.hcas[h].numa;
+            const auto numa = std::ranges::find(node_.numa, gpu.numa, &NumaNode::os_index);
+            if (gpu.cpus.empty() && numa != node_.numa.end()) gpu.cpus = numa->cpus;
         }
     }
 

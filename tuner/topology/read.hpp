@@ -29,6 +29,12 @@ struct SystemRoots {
 /// The same from text in memory; `name` is used in messages.
 [[nodiscard]] Result<Node> readTopologyText(std::string_view text, const std::string& name);
 
+/// The running machine seen through a saved topology: a provider's NCCL file for a flat virtual
+/// machine, or the site's hwloc XML. The devices stay those of `live`, with their names, ports and
+/// states; where they hang and how far they are apart comes from `saved`, by PCI address. What only
+/// one of the two has is noted. A machine on which nothing at all was found is `saved` as it is.
+[[nodiscard]] Node withSavedTopology(Node live, const Node& saved);
+
 /// A Node's one text form, JSON, and back. fromJson(toJson(n)) == n.
 [[nodiscard]] std::string nodeToJson(const Node& node, int indent = -1);
 [[nodiscard]] Result<Node> nodeFromJson(std::string_view json, const std::string& name);
