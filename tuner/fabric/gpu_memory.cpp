@@ -43,11 +43,31 @@ class Current {
     int result_;
 };
 
-template <class Function>
-bool lookUp(void* library, const char* name, Function& out) {
-    out = reinterpret_cast<Function>(dlsym(library, name));
-    return out != nullptr;
-}
+/// The interface that is asked for: CUDA 11.7, the first with DMA-BUF.
+constexpr int kCudaVersion = 11070;
+
+/// Finds functions of the driver: by their exported name, or by the driver's own look-up, which
+/// takes the name without its version and gives the newest variant up to kCudaVersion.
+class Symbols {
+  public:
+    explicit Symbols(void* library)
+        : library_(library), find_(reinterpret_cast<Find>(dlsym(library, "cuGetProcAddress"))) {}
+
+    template <class Function>
+    bool lookUp(const std::string& name, Function& out) const {
+        void* found = dlsym(library_, name.c_str());
+        const auto version = name.rfind("_v2");
+        if (found == nullptr && find_ != nullptr)
+            static_cast<void>(find_(name.substr(0, version).c_str(), &found, kCudaVersion, 0));
+        out = reinterpret_cast<Function>(found);
+        return found != nullptr;
+    }
+
+  private:
+    using Find = int (*)(const char* name, void** function, int version, std::uint64_t flags);
+    void* library_;
+    Find find_;
+};
 
 constexpr int kAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
@@ -57,10 +77,11 @@ Result<CudaDriver> loadCudaDriver(const std::string& library) {
     // Never closed: the driver keeps threads and handlers that outlive a dlclose.
     void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return Error{fmt::format("no CUDA driver here: {}", dlerror())};
+    const Symbols symbols(handle);
     CudaDriver out;
     const char* missing = nullptr;
     const auto need = [&](const char* name, auto& function) {
-        if (!lookUp(handle, name, function) && missing == nullptr) missing = name;
+        if (!symbols.lookUp(name, function) && missing == nullptr) missing = name;
     };
     need("cuInit", out.init);
     need("cuDeviceGetByPCIBusId", out.deviceByPci);
@@ -74,9 +95,9 @@ Result<CudaDriver> loadCudaDriver(const std::string& library) {
     need("cuMemcpyHtoD_v2", out.copyToGpu);
     if (missing != nullptr)
         return Error{fmt::format("{} has no {}: the CUDA driver is too old", library, missing)};
-    lookUp(handle, "cuPointerSetAttribute", out.setPointerAttribute);
-    lookUp(handle, "cuMemGetHandleForAddressRange", out.handleForRange);
-    lookUp(handle, "cuGetErrorName", out.errorName);
+    symbols.lookUp("cuPointerSetAttribute", out.setPointerAttribute);
+    symbols.lookUp("cuMemGetHandleForAddressRange", out.handleForRange);
+    symbols.lookUp("cuGetErrorName", out.errorName);
     if (const int rc = out.init(0); rc != 0)
         return Error{
             fmt::format("the CUDA driver cannot be used: cuInit gave {}", describe(out, rc))};

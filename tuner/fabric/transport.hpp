@@ -95,7 +95,7 @@ struct VerbsRequest {
     };
     std::vector<Rail> rails;
     bool use_gpu_memory = false;
-    bool messages = false;    ///< links carry messages too (collectives); costs 512 KiB a link
+    bool messages = true;     ///< links carry messages too (collectives); costs 256 KiB a link
     // What the job's NCCL will use when the user or the site has set it (NCCL_IB_GID_INDEX,
     // NCCL_IB_TC, NCCL_IB_SL): measure the same traffic class as will be trained in.
     int gid_index = -1;       ///< -1: chosen per rail, see bestGid()

@@ -18,9 +18,10 @@ constexpr std::size_t kCookieMax = 128;
 constexpr std::size_t kOutgoing = 2048;
 constexpr std::size_t kControlPage = 4096;
 
-// Eight slots a direction, as NCCL's connections have; half of NCCL's smallest usual chunk each.
+// Eight slots a direction, as NCCL's connections have; together they hold 128 KiB under way, which
+// is what 50 GB/s carry in 2.6 us, about a round trip.
 constexpr std::uint64_t kSlots = 8;
-constexpr std::size_t kSlotBytes = 32768;
+constexpr std::size_t kSlotBytes = 16384;
 constexpr std::size_t kIncoming = kControlPage;
 constexpr std::size_t kStaging = kIncoming + kSlots * kSlotBytes;
 constexpr std::size_t kWithMessages = kStaging + kSlots * kSlotBytes;
