@@ -143,7 +143,8 @@ Result<std::vector<CollectiveTime>> runCollectives(const CollectiveLinks& links,
         time.ring_us = *ring;
         time.tree_us = *tree;
         time.runs = std::min(ring_runs, tree_runs);
-        if (ring_runs > 0 || tree_runs > 0) out.push_back(time);
+        if (ring_runs == 0 && tree_runs == 0) break;  // all nodes have agreed to stop
+        out.push_back(time);
     }
     return out;
 }
