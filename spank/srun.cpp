@@ -24,12 +24,19 @@ void handNote(const StepNote& note) {
     hand(kStepVariable, note.str());
 }
 
+/// Nothing of this step may run. Where plugstack.conf says `required`, the -1 ends srun here; where
+/// it says `optional`, Slurm ignores that, and every task refuses to start instead.
+int refuse(StepNote note, const std::string& reason) {
+    tellError(reason);
+    note.mode = Mode::Auto;  // `off` would leave the tasks alone
+    note.refuse = true;
+    handNote(note);
+    return -1;
+}
+
 /// The step runs without a measured profile: says why, once. With strict it does not run.
 int untuned(StepNote note, const std::string& reason) {
-    if (note.strict) {
-        tellError("strict, so nothing was started: " + reason);
-        return -1;
-    }
+    if (note.strict) return refuse(note, "strict, so nothing is started: " + reason);
     tell("untuned: " + reason);
     note.told = true;
     hand(kUntunedVariable, reason);
@@ -104,10 +111,8 @@ int measure(const Step& step, StepNote note, const Options& options,
         const Interrupt watch;
         return runChild(measuring(step, options, environment));
     }();
-    if (outcome.end == ChildOutcome::End::Cancelled) {
-        tellError("interrupted while measuring; nothing was started");
-        return -1;
-    }
+    if (outcome.end == ChildOutcome::End::Cancelled)
+        return refuse(note, "interrupted while measuring, so nothing is started");
     // A program that does not keep its own time limit would hang on every node as well.
     if (outcome.end == ChildOutcome::End::TimedOut) note.mode = Mode::Off;
     if (!outcome.succeeded()) return untuned(note, reasonOf(outcome, "measuring"));

@@ -34,6 +34,11 @@ bool settle(const Environment& environment) {
     const std::string* told = environment.get(kStepVariable);
     const std::optional<StepNote> note = told == nullptr ? std::nullopt : StepNote::parse(*told);
     if (note && note->mode == Mode::Off) return false;
+    if (note && note->refuse) {  // srun has said why
+        now.note = *note;
+        now.active = true;
+        return false;
+    }
     Sources sources = now.sources;
     // The flag has done its work in srun; a plugin of another version there may know other words.
     if (note) sources.flag.reset();

@@ -33,10 +33,16 @@ void giveProfileAlone(Handle handle, const Environment& environment) {
     (void)handle.set("NCCL_TUNER_PLUGIN", tuner);
 }
 
+/// Ends this process, which has not become the user's program yet. Slurm does the same when a hook
+/// returns -1, but only where plugstack.conf says `required`. The node is not drained.
+[[noreturn]] void refuse() {
+    _exit(1);
+}
+
 int fail(Handle handle, const Environment& environment, const std::string& reason) {
     if (state().note.strict) {
         if (firstToSay()) tellError("strict, so " + hostName() + " starts no task: " + reason);
-        return -1;
+        refuse();
     }
     if (!state().note.told && firstToSay()) tell(hostName() + ": not bound: " + reason);
     giveProfileAlone(handle, environment);
@@ -87,6 +93,7 @@ Status apply(Handle handle, const TaskReply& reply) {
 int taskInit(Handle handle) {
     const State& now = state();
     if (!now.active) return 0;
+    if (now.note.refuse) refuse();
     Environment environment = handle.environment();
     if (!now.failure.empty()) return fail(handle, environment, now.failure);
     raiseMemlock(handle);

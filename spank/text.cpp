@@ -135,6 +135,7 @@ std::string StepNote::str() const {
     if (quiet) text += ",quiet";
     if (told) text += ",told";
     if (cpu_bind) text += ",cpubind";
+    if (refuse) text += ",refuse";
     return text;
 }
 
@@ -162,6 +163,8 @@ std::optional<StepNote> StepNote::parse(std::string_view text) {
             note.told = true;
         } else if (word == "cpubind") {
             note.cpu_bind = true;
+        } else if (word == "refuse") {
+            note.refuse = true;
         } else {
             return std::nullopt;
         }

@@ -48,6 +48,7 @@ struct StepNote {
     bool site_default = false;  ///< the user asked for nothing: a node without GPUs stays alone
     bool quiet = false;         ///< srun -Q
     bool told = false;          ///< why the step is untuned has been said
+    bool refuse = false;        ///< no task of this step may start: strict, or interrupted
     bool cpu_bind = false;      ///< --cpu-bind or its variable was given: cores are left alone
     bool operator==(const StepNote&) const = default;
 
