@@ -35,7 +35,7 @@ void printHealth(const Diagnosis& diagnosis) {
         if (std::ranges::find(codes, finding.code) == codes.end()) codes.push_back(finding.code);
     }
     if (first == nullptr)
-        fmt::print("rdma-tune: healthy ({} warnings)\n", count(diagnosis, Severity::Warning));
+        fmt::print("rdma-tune: healthy (warnings: {})\n", count(diagnosis, Severity::Warning));
     else
         fmt::print("rdma-tune: {}: {}\n", fmt::join(codes, " "), first->what);
 }
@@ -68,7 +68,7 @@ void printText(const Diagnosis& diagnosis, const Node& node) {
     }
     for (const auto& setting : diagnosis.env)
         fmt::print("sets {}={}: {}\n", setting.name, setting.value, setting.reason);
-    fmt::print("{} errors, {} warnings\n", count(diagnosis, Severity::Error),
+    fmt::print("errors: {}, warnings: {}\n", count(diagnosis, Severity::Error),
                count(diagnosis, Severity::Warning));
 }
 

@@ -55,7 +55,10 @@ class Judge {
                 {"hca-none", Severity::Info,
                  node_.hcas.empty() ? "This node has no RDMA HCA."
                                     : "No port of this node's HCAs is active with a GID.",
-                 "", "Check the cables, the subnet manager (InfiniBand) or the address (RoCE)."});
+                 "",
+                 node_.hcas.empty() ? ""
+                                    : "Check the cables, the subnet manager (InfiniBand) or the "
+                                      "address (RoCE)."});
         for (std::size_t g = 0; g < node_.gpus.size() && g < node_.distance.size(); ++g) {
             const std::size_t first = candidates_.size();
             for (std::size_t h = 0; h < node_.hcas.size() && h < node_.distance[g].size(); ++h) {

@@ -2,6 +2,7 @@
 // ordering, virtual machines.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -187,7 +188,8 @@ bool memlockStops(const GdrFacts& facts) {
 
 void judgeDevices(const Node& node, const GdrFacts& facts, Findings& findings) {
     judgeVerbs(node, facts, findings);
-    judgeMemlock(facts, findings);
+    // A node without RDMA registers nothing.
+    if (std::ranges::any_of(node.hcas, usable)) judgeMemlock(facts, findings);
     judgeOrdering(node, facts, findings);
     judgeCoherent(node, facts, findings);
     judgeVirtual(node, facts, findings);
