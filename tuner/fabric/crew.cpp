@@ -67,7 +67,7 @@ Crew::~Crew() {
     finish(Clock::now());
 }
 
-Status Crew::start(const Command& command) {
+Status Crew::start(const Invocation& command) {
     auto in = makePipe();
     auto out = makePipe();
     auto err = makePipe();
@@ -126,7 +126,7 @@ bool Crew::gone() const {
                        [](const Member& m) { return !m.output.valid(); });
 }
 
-std::optional<Message> Crew::next(Deadline deadline) {
+std::optional<std::string> Crew::nextLine(Deadline deadline) {
     for (;;) {
         std::vector<pollfd> entries;
         for (Member& member : members_) {
@@ -137,7 +137,7 @@ std::optional<Message> Crew::next(Deadline deadline) {
                     if (member.lines.ended()) member.output.reset();
                     break;
                 }
-                if (auto message = Message::parse(*line)) return message;
+                return line;
             }
             if (member.output.valid()) entries.push_back({member.output.get(), POLLIN, 0});
             if (member.errors.valid()) entries.push_back({member.errors.get(), POLLIN, 0});
@@ -150,6 +150,18 @@ std::optional<Message> Crew::next(Deadline deadline) {
             errno != EINTR)
             return std::nullopt;
     }
+}
+
+std::optional<Message> Crew::next(Deadline deadline) {
+    while (const auto line = nextLine(deadline))
+        if (auto message = Message::parse(*line)) return message;
+    return std::nullopt;
+}
+
+std::string Crew::drain(Deadline deadline) {
+    std::string text;
+    while (const auto line = nextLine(deadline)) text += *line + "\n";
+    return text;
 }
 
 bool Crew::running() const {

@@ -16,7 +16,7 @@
 namespace rdmatune::fabric {
 
 /// A program to start: srun for all agents of a step, or one agent.
-struct Command {
+struct Invocation {
     std::vector<std::string> arguments;    ///< arguments[0] is looked up in PATH
     std::vector<std::string> environment;  ///< NAME=VALUE, nothing else is passed on
     bool die_with_parent = true;
@@ -32,7 +32,7 @@ class Crew {
 
     /// Starts a program in a process group of its own, with default signals and no inherited
     /// descriptors. An error when it cannot even be started.
-    [[nodiscard]] Status start(const Command& command);
+    [[nodiscard]] Status start(const Invocation& command);
     /// Takes on an agent that runs elsewhere, by its two pipes.
     void adopt(Fd input, Fd output);
 
@@ -40,6 +40,8 @@ class Crew {
     void broadcast(std::string_view text, Deadline deadline);
     /// The next message of any agent; nothing at the deadline or when all have gone.
     [[nodiscard]] std::optional<Message> next(Deadline deadline);
+    /// Everything the members print, message or not, until the deadline or until all have gone.
+    [[nodiscard]] std::string drain(Deadline deadline);
     /// Nobody is left who could still say something.
     [[nodiscard]] bool gone() const;
 
@@ -59,6 +61,7 @@ class Crew {
         LineReader lines{-1};
         LineReader error_lines{-1};
     };
+    [[nodiscard]] std::optional<std::string> nextLine(Deadline deadline);
     void readComplaints(Member& member);
     void reap(Deadline deadline);
     [[nodiscard]] bool running() const;

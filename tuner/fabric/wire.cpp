@@ -122,7 +122,6 @@ std::string helloLines(const Hello& hello) {
     for (const HcaFact& hca : hello.facts.hcas) {
         Message message(hello.number, "hca");
         message.add("label", hca.label).add("layer", hca.layer).add("subnet", hca.subnet);
-        if (hca.gpu >= 0) message.add("gpu", hca.gpu).add("pci", hca.gpu_pci);
         out += message.add("rate", hca.rate_gbps).line();
     }
     std::vector<std::string> at;
@@ -139,16 +138,8 @@ bool readHello(const Message& message, Hello& hello) {
     hello.number = message.number();
     if (message.kind() == "hca") {
         if (hello.facts.hcas.size() >= kMaxHcas) return false;
-        HcaFact hca{message.text("label"),
-                    message.text("layer"),
-                    message.text("subnet"),
-                    message.real("rate"),
-                    -1,
-                    {}};
-        hca.gpu =
-            static_cast<int>(std::clamp<std::int64_t>(message.integer("gpu", -1), -1, 1 << 16));
-        hca.gpu_pci = message.text("pci");
-        hello.facts.hcas.push_back(std::move(hca));
+        hello.facts.hcas.push_back({message.text("label"), message.text("layer"),
+                                    message.text("subnet"), message.real("rate")});
         return false;
     }
     if (message.kind() != "hello") return false;

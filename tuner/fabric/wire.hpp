@@ -65,8 +65,6 @@ struct HcaFact {
     std::string layer;   ///< "InfiniBand", "Ethernet", "?"
     std::string subnet;  ///< empty: not known
     double rate_gbps = 0;
-    int gpu = -1;         ///< nearest GPU of the step, index in PCI order; -1: none
-    std::string gpu_pci;  ///< its address
     bool operator==(const HcaFact&) const = default;
 };
 
