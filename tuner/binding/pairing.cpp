@@ -56,10 +56,13 @@ Pairing pairUp(const std::vector<std::vector<Distance>>& distance, const std::ve
         if (used[h]) continue;
         if (anchors_near[h].empty()) {
             out.idle.push_back(usable[h]);
-        } else {
-            spare.push_back(usable[h]);
-            spare_near.push_back(anchors_near[h]);
+            continue;
         }
+        auto best = Distance::Unknown;
+        for (const int a : anchors_near[h]) best = std::min(best, distance[a][usable[h]]);
+        std::erase_if(anchors_near[h], [&](int a) { return distance[a][usable[h]] != best; });
+        spare.push_back(usable[h]);
+        spare_near.push_back(anchors_near[h]);
     }
     const auto anchor =
         spreadEvenly(spare_near, std::vector<int>(distance.size(), 1), upTo(distance.size()));

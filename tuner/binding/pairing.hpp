@@ -21,8 +21,8 @@ struct Pairing {
 ///    highest down, are lexicographically least;
 /// 3. PCI order: the vector of first HCAs is lexicographically least in the order of `usable`.
 /// An HCA that is then nobody's first but is as near to some anchor as that anchor's first is
-/// added to one such anchor, again evenly and then in order; so no HCA that is as near as one used
-/// twice stays idle.
+/// added to one such anchor, the nearest, then evenly, then in order; so no HCA that is as near as
+/// one used twice stays idle.
 [[nodiscard]] Pairing pairUp(const std::vector<std::vector<Distance>>& distance,
                              const std::vector<int>& usable);
 

@@ -1,6 +1,7 @@
 #include "tuner/binding/words.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "tuner/base/text.hpp"
@@ -114,15 +115,25 @@ void noteDistances(const Node& node, const Eligibility& eligibility, const Plan&
     if (seen.size() == 1 && plan.hcas.size() > 1 && plan.pairs.size() > 1)
         notes.push_back("All HCAs are equally far from all GPUs (" +
                         std::string(toString(*seen.begin())) + "): they are spread evenly.");
-    for (const GpuPair& pair : plan.pairs)
-        if (pair.distance == Distance::Sys)
-            notes.push_back(gpuName(pair.gpu) + " has no usable HCA on its socket: " +
-                            node.hcas[pair.hcas.front()].label() +
-                            " is across sockets (SYS), where GPUDirect RDMA does not pay." +
-                            nearerButExcluded(node, eligibility, pair));
-        else if (const auto nearer = nearerButExcluded(node, eligibility, pair); !nearer.empty())
-            notes.push_back(gpuName(pair.gpu) + " gets " + node.hcas[pair.hcas.front()].label() +
-                            " (" + std::string(toString(pair.distance)) + ")." + nearer);
+    std::map<std::string, std::vector<int>> across;  // what to say of GPUs -> GPUs
+    std::vector<int> unknown;
+    for (const GpuPair& pair : plan.pairs) {
+        const std::string& hca = node.hcas[pair.hcas.front()].label();
+        const std::string nearer = nearerButExcluded(node, eligibility, pair);
+        if (pair.distance == Distance::Unknown)
+            unknown.push_back(pair.gpu);
+        else if (pair.distance == Distance::Sys)
+            across[hca + " is across sockets (SYS), where GPUDirect RDMA does not pay." + nearer]
+                .push_back(pair.gpu);
+        else if (!nearer.empty())
+            notes.push_back(gpuName(pair.gpu) + " gets " + hca + " (" +
+                            std::string(toString(pair.distance)) + ")." + nearer);
+    }
+    for (const auto& [rest, gpus] : across)
+        notes.push_back("No usable HCA is on the socket of " + gpuNames(gpus) + ": " + rest);
+    if (!unknown.empty())
+        notes.push_back("How far the HCAs are from " + gpuNames(unknown) +
+                        " is not known: the ones left over are spread evenly.");
 }
 
 void noteHcas(const Node& node, const Plan& plan, std::vector<std::string>& notes) {

@@ -107,15 +107,11 @@ int onlineCpus() {
     return static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-std::optional<std::uint64_t> memlockLimit(const Environment& env) {
+std::optional<std::uint64_t> memlockLimit() {
     rlimit limit{};
-    if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return std::nullopt;
-    rlim_t effective = limit.rlim_cur;
-    if (const std::string* text = lookUp(env, "SLURM_RLIMIT_MEMLOCK"))
-        if (const auto value = parseInt<std::uint64_t>(trim(*text)))
-            effective = std::min<rlim_t>(*value, limit.rlim_max);
-    if (effective == RLIM_INFINITY) return std::nullopt;
-    return effective;
+    if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return std::nullopt;
+    return limit.rlim_cur;
 }
 
 std::string netPluginOnPath(const Environment& env) {

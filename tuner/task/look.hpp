@@ -33,9 +33,8 @@ namespace rdmatune {
                                    const Environment& env);
 [[nodiscard]] int onlineCpus();
 
-/// Memory that may be locked, bytes; nothing when unlimited. SLURM_RLIMIT_MEMLOCK, which Slurm
-/// applies after the plugins, counts where it is lower than the hard limit.
-[[nodiscard]] std::optional<std::uint64_t> memlockLimit(const Environment& env);
+/// Memory that this process may lock, bytes; nothing when unlimited.
+[[nodiscard]] std::optional<std::uint64_t> memlockLimit();
 
 /// The first libnccl-net.so in LD_LIBRARY_PATH; empty: none.
 [[nodiscard]] std::string netPluginOnPath(const Environment& env);
