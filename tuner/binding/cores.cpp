@@ -85,19 +85,24 @@ std::vector<CpuSet> deal(const std::vector<CpuSet>& units, const std::vector<Cpu
     return out;
 }
 
-/// The CPU of `wanted` that the fewest ranks have so far.
-int leastUsed(const CpuSet& wanted, const std::vector<CpuSet>& given) {
-    int best = -1;
-    std::ptrdiff_t least = 0;
-    for (const int cpu : wanted.list()) {
-        const auto users =
-            std::ranges::count_if(given, [&](const CpuSet& set) { return set.contains(cpu); });
-        if (best < 0 || users < least) {
-            best = cpu;
-            least = users;
-        }
+/// There are too few CPUs for some ranks: they, and all who have CPUs that they want, use theirs in
+/// common. Pinning two ranks to one CPU each would only keep the kernel from balancing them.
+void shareAmong(std::vector<CpuSet>& given, const std::vector<CpuSet>& wanted,
+                std::vector<CoreShare>& out) {
+    std::vector<std::size_t> open;
+    for (std::size_t r = 0; r < given.size(); ++r)
+        if (given[r].empty()) open.push_back(r);
+    while (!open.empty()) {
+        const std::size_t rank = open.back();
+        open.pop_back();
+        out[rank].shared = true;
+        given[rank] = wanted[rank];
+        for (std::size_t other = 0; other < given.size(); ++other)
+            if (!out[other].shared && !(given[other] & wanted[rank]).empty()) {
+                out[other].shared = true;
+                open.push_back(other);
+            }
     }
-    return best;
 }
 
 bool everybodyHas(const std::vector<CpuSet>& given) {
@@ -149,16 +154,8 @@ std::vector<CoreShare> splitCores(const Node& node,
         if (set.empty()) set = near_nobody.empty() ? allowed : near_nobody;
     auto given = deal(unitsOf(node, allowed, true), wanted);
     if (!everybodyHas(given)) given = deal(unitsOf(node, allowed, false), wanted);
-    for (std::size_t r = 0; r < out.size(); ++r)
-        if (given[r].empty()) {
-            given[r].add(leastUsed(wanted[r], given));
-            out[r].shared = true;
-        }
-    for (std::size_t r = 0; r < out.size(); ++r) {
-        for (std::size_t other = 0; other < out.size(); ++other)
-            if (other != r && !(given[r] & given[other]).empty()) out[r].shared = true;
-        out[r].cpus = given[r];
-    }
+    if (!everybodyHas(given)) shareAmong(given, wanted, out);
+    for (std::size_t r = 0; r < out.size(); ++r) out[r].cpus = given[r];
     return out;
 }
 

@@ -23,7 +23,7 @@ struct CoreShare {
 /// Splits `allowed` between ranks. `gpus_of_rank` are indexes into Node::gpus. Each rank gets CPUs
 /// near its GPUs, ranks near the same CPUs get equal numbers in adjacent blocks, no CPU is given
 /// twice while there are enough, and both hyperthreads of a core stay together while there are
-/// enough cores.
+/// enough cores. Ranks for which there are too few use what is near them in common.
 [[nodiscard]] std::vector<CoreShare> splitCores(const Node& node,
                                                 const std::vector<std::vector<int>>& gpus_of_rank,
                                                 const CpuSet& allowed);

@@ -1,6 +1,9 @@
 #include "tuner/cli/this_node.hpp"
 
+#include <filesystem>
+
 #include "tuner/base/text.hpp"
+#include "tuner/gpudirect/gdr_judge.hpp"
 #include "tuner/profile/profile.hpp"
 #include "tuner/task/look.hpp"
 #include "tuner/task/nccl_conf.hpp"
@@ -8,6 +11,22 @@
 
 namespace rdmatune::cli {
 namespace {
+
+/// Whether a saved topology is of this very machine: one of its devices is here. The site's file
+/// for a virtual machine is; a test's file for another cluster is not, and nothing seen here says
+/// anything about it.
+bool isThisMachine(const Node& node, const SystemRoots& roots) {
+    if (node.source == TopologySource::Live) return true;
+    const auto here = [&](const std::optional<PciAddress>& pci) {
+        std::error_code failed;
+        return pci && std::filesystem::exists(roots.sys + "/bus/pci/devices/" + pci->str(), failed);
+    };
+    for (const Gpu& gpu : node.gpus)
+        if (here(gpu.pci)) return true;
+    for (const Hca& hca : node.hcas)
+        if (here(hca.pci)) return true;
+    return false;
+}
 
 /// The profile's text, once it is known to be sound.
 void takeProfile(const Environment& env, TaskFacts& facts) {
@@ -46,7 +65,8 @@ Result<NodeReport> planThisNode(const Options& options, const Environment& env, 
     auto plan = makePlan(out.node, out.request);
     if (!plan) return plan.error();
     out.plan = std::move(*plan);
-    out.diagnosis = diagnose(out.node, roots);
+    out.diagnosis =
+        isThisMachine(out.node, roots) ? diagnose(out.node, roots) : judgeGdr(out.node, GdrFacts{});
     out.tuner = options.tuner;
     return out;
 }

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <fstream>
 
 #include "tuner/base/text.hpp"
 
@@ -56,6 +58,21 @@ Access tryOpen(const std::string& path) {
     }
     if (errno == ENOENT || errno == ENOTDIR) return Access::Missing;
     return errno == EPERM || errno == EACCES ? Access::Refused : Access::Open;
+}
+
+/// CAP_IPC_LOCK, from the effective set that the kernel shows.
+bool mayLockAnything() {
+    constexpr std::string_view kField = "CapEff:";
+    constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (!line.starts_with(kField)) continue;
+        const auto digits = trim(std::string_view(line).substr(kField.size()));
+        std::uint64_t bits = 0;
+        std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+        return (bits >> kCapIpcLock & 1U) != 0;
+    }
+    return false;
 }
 
 }  // namespace
@@ -109,6 +126,7 @@ int onlineCpus() {
 
 std::optional<std::uint64_t> memlockLimit() {
     rlimit limit{};
+    if (mayLockAnything()) return std::nullopt;
     if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return std::nullopt;
     return limit.rlim_cur;

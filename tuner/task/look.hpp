@@ -33,7 +33,8 @@ namespace rdmatune {
                                    const Environment& env);
 [[nodiscard]] int onlineCpus();
 
-/// Memory that this process may lock, bytes; nothing when unlimited.
+/// Memory that this process may lock, bytes; nothing when unlimited, or when CAP_IPC_LOCK lifts the
+/// limit.
 [[nodiscard]] std::optional<std::uint64_t> memlockLimit();
 
 /// The first libnccl-net.so in LD_LIBRARY_PATH; empty: none.
