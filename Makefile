@@ -102,7 +102,7 @@ define unit_rule
 $(BUILD)/tests/$(1)_test: $$(call objects,tests/unit/$(1)) $$(UNIT_EXTRA_$(1)) $(ROOM_LIBS)
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$(CXX) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lgmock -lgtest -lgtest_main -ldl -pthread
+	$$(Q)$(CXX) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lgtest_main -lgmock -lgtest -ldl -pthread
 .PHONY: check-$(1)
 check-$(1): $(BUILD)/tests/$(1)_test
 	$(BUILD)/tests/$(1)_test
