@@ -95,7 +95,7 @@ $(TUNER): $(foreach r,$(NCCL_ROOMS),$(call objects,tuner/$(r))) tuner/nccl/expor
 	$(Q)$(CC) $(LDFLAGS_ALL) -shared -Wl,--version-script=tuner/nccl/exports.map -Wl,-z,defs -o $@ $(filter %.o,$^) -lm
 
 # ---- unit tests: one program per folder of tests/unit ------------------------------------------
-UNIT := $(filter-out support,$(notdir $(wildcard tests/unit/*)))
+UNIT := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard tests/unit/*/*_test.cpp)))))
 # The plugin's parts that need no Slurm.
 UNIT_EXTRA_spank := $(patsubst %,$(BUILD)/obj/spank/%.o,text settings interrupt)
 define unit_rule
