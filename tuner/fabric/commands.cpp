@@ -11,7 +11,7 @@ std::chrono::milliseconds milliseconds(const Message& message, const std::string
                                        std::chrono::milliseconds fallback) {
     constexpr std::int64_t kTenMinutes = 600'000;
     return std::chrono::milliseconds(
-        std::clamp<std::int64_t>(message.integer(key, fallback.count()), 1, kTenMinutes));
+        std::clamp<std::int64_t>(message.integer(key, fallback.count()), 0, kTenMinutes));
 }
 
 constexpr std::size_t kMembersPerLine = 64;

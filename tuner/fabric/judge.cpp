@@ -45,13 +45,16 @@ double bandwidthBadness(double gbs, double normal, const Thresholds& limits) {
 
 }  // namespace
 
-Thresholds thresholdsFor(bool tcp, double latency_factor, double bandwidth_fraction) {
+Thresholds thresholdsFor(bool tcp, bool shared_machine, double latency_factor,
+                         double bandwidth_fraction) {
     constexpr double kTcpFloorUs = 50;
-    constexpr double kTcpFraction = 0.7;
+    constexpr double kTcpFraction = 0.5;
+    constexpr double kSharedFraction = 0.25;
     Thresholds out{latency_factor, bandwidth_fraction, 2};
     if (!tcp) return out;
     out.latency_floor_us = kTcpFloorUs;
-    out.bandwidth_fraction = std::min(bandwidth_fraction, kTcpFraction);
+    out.bandwidth_fraction =
+        std::min(bandwidth_fraction, shared_machine ? kSharedFraction : kTcpFraction);
     return out;
 }
 
@@ -89,6 +92,8 @@ std::vector<Suspect> findSuspects(const std::vector<EdgeResult>& edges, const Th
 std::vector<PairTest> planRetests(const std::vector<Suspect>& suspects,
                                   const std::vector<bool>& present, std::size_t most) {
     const int nodes = static_cast<int>(present.size());
+    // Two nodes have one link and no third to ask.
+    if (std::count(present.begin(), present.end(), true) < 3) return {};
     std::set<int> suspicious;
     for (const Suspect& suspect : suspects) suspicious.insert({suspect.from, suspect.to});
     std::vector<int> healthy;

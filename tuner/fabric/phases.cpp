@@ -158,12 +158,14 @@ std::vector<EdgeResult> Phases::run(Clock::time_point start, const Tempo& tempo)
     auto slot = start;
     for (const Pattern pattern : kPatterns)
         for (int round = 0; round < roundsOf(pattern, nodes_); ++round) {
+            if (tempo.latency.count() == 0) continue;
             std::this_thread::sleep_until(slot);
             pingPongs(results, pattern, round, slot, tempo);
             slot += tempo.latency;
         }
     const auto rails = static_cast<std::size_t>(transport_->rails());
     const auto stream = [&](bool trees, std::size_t used, bool alone) {
+        if (tempo.bandwidth.count() == 0) return;
         std::vector<Stream> streams = streamsOf(trees, used);
         std::this_thread::sleep_until(slot);
         runStreams(streams, slot, tempo);

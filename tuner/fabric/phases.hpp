@@ -14,8 +14,8 @@ namespace rdmatune::fabric {
 
 /// How long each part takes and how much is sent; the controller's choice, the same for all agents.
 struct Tempo {
-    std::chrono::milliseconds latency{10};    ///< one round of ping-pongs
-    std::chrono::milliseconds bandwidth{50};  ///< one pattern's streams
+    std::chrono::milliseconds latency{10};    ///< one round of ping-pongs; 0: none
+    std::chrono::milliseconds bandwidth{50};  ///< one pattern's streams; 0: none
     int rounds = 200;                         ///< round trips of one ping-pong, at most
     std::size_t message_bytes = 1 << 20;
 };
