@@ -44,11 +44,12 @@ objects       = $(patsubst %.cpp,$(BUILD)/obj/%.o,$(sort $(wildcard $(1)/*.cpp))
 ROOM_LIBS    := $(foreach r,$(ROOMS),$(BUILD)/lib/librt-$(r).a)
 
 PROGRAM := $(BUILD)/bin/rdma-tune
+TASK_PROGRAM := $(BUILD)/bin/rdma-tune-task
 SPANK   := $(BUILD)/lib/spank_rdma_tune.so
 TUNER   := $(BUILD)/lib/libnccl-tuner-rdmatune.so
 
 .PHONY: all
-all: $(PROGRAM) $(SPANK) $(TUNER)
+all: $(PROGRAM) $(TASK_PROGRAM) $(SPANK) $(TUNER)
 
 # One plain sentence instead of a page of compiler errors where a library is absent.
 LIBRARIES := $(BUILD)/.libraries-found
@@ -80,6 +81,13 @@ $(PROGRAM): $(call objects,tuner/cli) $(ROOM_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
+
+# `rdma-tune task` alone, for containers: static, so that it runs with any C library or none.
+TASK_ROOMS := base config topology binding task gpudirect profile
+$(TASK_PROGRAM): $(patsubst %,$(BUILD)/obj/tuner/cli/%.o,alone/task_main cmd_task this_node print_out) $(TASK_ROOMS:%=$(BUILD)/lib/librt-%.a)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $(if $(SAN),,-static) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(if $(SAN),$(PKG_LIBS))
 
 # Slurm's symbols come from the process that loads the plugin.
 $(SPANK): $(call objects,spank) $(BUILD)/lib/librt-config.a $(BUILD)/lib/librt-base.a spank/exports.map
@@ -206,6 +214,7 @@ lint:
 # ---- installation ------------------------------------------------------------------------------
 INSTALLED_FILES = \
   755:$(PROGRAM):$(PREFIX)/bin/rdma-tune \
+  755:$(TASK_PROGRAM):$(PREFIX)/bin/rdma-tune-task \
   644:$(TUNER):$(LIBDIR)/libnccl-tuner-rdmatune.so \
   644:$(SPANK):$(SPANKDIR)/spank_rdma_tune.so \
   $(foreach s,1 5 8,$(foreach m,$(wildcard docs/man/*.$(s)),644:$(m):$(MANDIR)/man$(s)/$(notdir $(m)))) \

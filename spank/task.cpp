@@ -49,6 +49,14 @@ int fail(Handle handle, const Environment& environment, const std::string& reaso
     return 0;
 }
 
+/// In a container of pyxis this hook already sees the image's files. The static program beside the
+/// full one runs there whatever the image's C library is, once the site has mounted it
+/// (conf/enroot).
+std::string taskProgram(const std::string& program) {
+    std::string alone = program + "-task";
+    return access(alone.c_str(), X_OK) == 0 ? alone : program;
+}
+
 Status bindTo(const CpuSet& cpus) {
     const std::vector<int> list = cpus.list();
     const int last = list.back();
@@ -102,8 +110,8 @@ int taskInit(Handle handle) {
     if (!local || !count)
         return fail(handle, environment, "Slurm does not say which task of the node this is");
     ChildSpec spec;
-    spec.argv = {now.options.program,    "task",          "--local-rank",
-                 std::to_string(*local), "--local-tasks", std::to_string(*count)};
+    spec.argv = {taskProgram(now.options.program), "task",          "--local-rank",
+                 std::to_string(*local),           "--local-tasks", std::to_string(*count)};
     if (now.note.cpu_bind) spec.argv.emplace_back("--cpu-bind-by-user");
     if (now.note.verbose) spec.argv.emplace_back("--verbose");
     spec.input = section("env", environment.block()) + section("report", now.report) + "end 0\n";

@@ -122,9 +122,4 @@ std::vector<std::string> commaList(const std::vector<std::string>& given) {
     return out;
 }
 
-bool printOut(std::string_view text) {
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-           std::fflush(stdout) == 0;
-}
-
 }  // namespace rdmatune::cli
