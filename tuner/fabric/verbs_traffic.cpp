@@ -19,6 +19,9 @@ using std::chrono::milliseconds;
 
 constexpr int kWarmUpRounds = 16;
 
+/// Longer messages are cut into writes of this size, about half of what NCCL's network chunks have:
+/// a write is long enough to fill any path and short enough that a slow one ends in time.
+constexpr std::size_t kPieceMax = std::size_t{256} << 10;
 /// Writes under way at once while streaming: never fewer than 4, never more than 64, otherwise what
 /// the path carries in kInFlight. Enough to fill any path, and little to wait for at the end.
 constexpr double kInFlight = 0.004;  // seconds
@@ -107,9 +110,8 @@ Result<Latency> VerbsLink::answer(Deadline deadline) {
 Result<Throughput> VerbsLink::send(std::size_t message_bytes, Clock::time_point until,
                                    Deadline deadline) {
     if (Status status = hello(deadline); !status) return status.error();
-    // A message beyond the buffer goes as several writes, which is what NCCL's chunks do as well.
     const auto bytes =
-        static_cast<std::uint32_t>(std::clamp<std::size_t>(message_bytes, 1, kStreamHalf));
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(message_bytes, 1, kPieceMax));
     const std::size_t places = kStreamHalf / bytes;
     const std::uint64_t before = queue_.completed();
     const auto begin = Clock::now();
