@@ -1,16 +1,53 @@
 #include "tuner/topology/cores.hpp"
 
+#include <hwloc.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "tuner/base/text.hpp"
-#include "tuner/topology/hwloc_handle.hpp"
 #include "tuner/topology/sys_files.hpp"
 
 namespace rdmatune {
 namespace fs = std::filesystem;
+namespace {
 
+/// A topology that is destroyed with its holder; get() is null when there was no memory.
+class HwlocHandle {
+  public:
+    HwlocHandle() {
+        if (hwloc_topology_init(&topology_) != 0) topology_ = nullptr;
+    }
+    ~HwlocHandle() {
+        if (topology_ != nullptr) hwloc_topology_destroy(topology_);
+    }
+    HwlocHandle(const HwlocHandle&) = delete;
+    HwlocHandle& operator=(const HwlocHandle&) = delete;
+
+    [[nodiscard]] hwloc_topology_t get() const { return topology_; }
+
+  private:
+    hwloc_topology_t topology_ = nullptr;
+};
+
+/// A bitmap as a CpuSet. Infinite bitmaps (not a set of real CPUs) become the empty set.
+[[nodiscard]] CpuSet toCpuSet(hwloc_const_bitmap_t bitmap) {
+    CpuSet out;
+    if (bitmap == nullptr || hwloc_bitmap_weight(bitmap) < 0) return out;
+    for (int cpu = hwloc_bitmap_first(bitmap); cpu >= 0; cpu = hwloc_bitmap_next(bitmap, cpu))
+        out.add(cpu);
+    return out;
+}
+
+/// OS number of the package an object is in, -1 when it is in none or in several.
+[[nodiscard]] int packageOf(hwloc_topology_t topology, hwloc_obj_t object) {
+    const hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, object);
+    return package == nullptr ? -1 : static_cast<int>(package->os_index);
+}
+
+/// The NUMA nodes that have CPUs, and all CPUs, allowed to this process or not. Memory without
+/// CPUs (a GPU's own, HBM, CXL) is no place to put a task.
 void copyCores(hwloc_topology_t topology, Node& node) {
     node.cpus = toCpuSet(hwloc_topology_get_complete_cpuset(topology));
     const int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE);
@@ -24,6 +61,8 @@ void copyCores(hwloc_topology_t topology, Node& node) {
         if (!numa.cpus.empty()) node.numa.push_back(std::move(numa));
     }
 }
+
+}  // namespace
 
 Status readCoresWithHwloc(Node& node) {
     const HwlocHandle handle;

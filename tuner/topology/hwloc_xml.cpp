@@ -1,104 +1,95 @@
-// A machine saved by hwloc, through hwloc's own importer, which knows both versions of the XML.
+// A machine saved by hwloc. Read here and not by hwloc's own importer, because that one (2.9) ends
+// the process on a damaged file: it follows pointers to sets that an object does not have. Of the
+// format only what version 1 and 2 have in common is used: objects nested as the machine is.
+#include <tinyxml2.h>
+
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tuner/base/text.hpp"
 #include "tuner/topology/complete.hpp"
 #include "tuner/topology/formats.hpp"
-#include "tuner/topology/hwloc_handle.hpp"
-#include "tuner/topology/pci_kind.hpp"
+#include "tuner/topology/xml_text.hpp"
 
 namespace rdmatune {
 namespace {
 
-using PciAttributes = decltype(hwloc_obj_attr_u::pcidev);
+using tinyxml2::XMLElement;
 
-std::string info(hwloc_obj_t object, const char* name) {
-    const char* value = hwloc_obj_get_info_by_name(object, name);
-    return value == nullptr ? std::string() : printable(value);
+// Values of osdev_type, from hwloc's documentation of hwloc_obj_osdev_type_t.
+constexpr std::string_view kNetworkDevice = "2";
+constexpr std::string_view kOpenFabricsDevice = "3";
+
+std::string_view typeOf(const XMLElement& object) {
+    return attribute(object, "type");
 }
 
-PciAddress addressOf(const PciAttributes& pci) {
-    return {pci.domain, pci.bus, pci.dev, static_cast<std::uint8_t>(pci.func)};
+/// The value of <info name="NAME" value="..."/>; empty when there is none.
+std::string info(const XMLElement& object, std::string_view name) {
+    for (auto* child = object.FirstChildElement("info"); child != nullptr;
+         child = child->NextSiblingElement("info"))
+        if (attribute(*child, "name") == name) return printable(attribute(*child, "value"));
+    return {};
 }
 
-bool isBridgeWithAddress(hwloc_obj_t object) {
-    return object->type == HWLOC_OBJ_BRIDGE &&
-           object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
+/// Calls `each` for every object directly inside.
+template <class Each>
+void forEachObject(const XMLElement& parent, Each each) {
+    for (auto* child = parent.FirstChildElement("object"); child != nullptr;
+         child = child->NextSiblingElement("object"))
+        each(*child);
 }
 
-std::vector<PciAddress> pathTo(hwloc_obj_t device) {
-    std::vector<PciAddress> path;
-    for (hwloc_obj_t up = device->parent; up != nullptr; up = up->parent)
-        if (isBridgeWithAddress(up)) path.push_back(addressOf(up->attr->bridge.upstream.pci));
-    std::ranges::reverse(path);
-    return path;
+/// A set attribute; empty where it is missing or infinite ("0xf...f").
+CpuSet setOf(const XMLElement& object, const char* name) {
+    return CpuSet::parseMask(attribute(object, name)).value_or(CpuSet{});
 }
 
-/// NUMA node, package and CPUs of the part of the machine that a PCI function hangs on.
-struct Locality {
-    int numa = -1;
-    int package = -1;
-    CpuSet cpus;
+/// The CPUs of an object, those that were offline or forbidden when it was saved included.
+CpuSet allCpus(const XMLElement& object) {
+    const CpuSet complete = setOf(object, "complete_cpuset");
+    return complete.empty() ? setOf(object, "cpuset") : complete;
+}
+
+/// pci_type, "0302 [10de:20b0] [10de:144e] a1": class and the first pair.
+struct PciType {
+    std::uint32_t pci_class = 0;
+    std::uint32_t vendor = 0;
+    std::uint32_t device = 0;
 };
 
-Locality localityOf(hwloc_topology_t topology, hwloc_obj_t device) {
-    Locality locality;
-    const hwloc_obj_t anchor = hwloc_get_non_io_ancestor_obj(topology, device);
-    if (anchor == nullptr) return locality;
-    locality.cpus = toCpuSet(anchor->cpuset);
-    // Under the machine itself or a package of several NUMA nodes there is no one answer.
-    if (anchor->nodeset != nullptr && hwloc_bitmap_weight(anchor->nodeset) == 1)
-        locality.numa = hwloc_bitmap_first(anchor->nodeset);
-    locality.package = anchor->type == HWLOC_OBJ_PACKAGE ? static_cast<int>(anchor->os_index)
-                                                         : packageOf(topology, anchor);
-    return locality;
+PciType pciType(const XMLElement& object) {
+    const std::string_view text = attribute(object, "pci_type");
+    PciType type;
+    const auto number = [&](std::size_t at) {
+        const auto value = text.size() >= at + 4 ? parseHex(text.substr(at, 4)) : std::nullopt;
+        return static_cast<std::uint32_t>(value.value_or(0));
+    };
+    type.pci_class = number(0);
+    type.vendor = number(6);
+    type.device = number(11);
+    return type;
 }
 
 /// "redacted" and other placeholders that people put into files they publish are no UUIDs.
-std::optional<std::string> plausibleUuid(std::string text) {
+std::optional<std::string> plausibleUuid(const std::string& text) {
     if (text.starts_with("GPU-")) return text;
-    const bool hex = !text.empty() && std::ranges::all_of(text, [](char c) {
+    const auto is_hex = [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-    });
-    if (!hex) return std::nullopt;
+    };
+    if (text.empty() || !std::ranges::all_of(text, is_hex)) return std::nullopt;
     return "GPU-" + text;
 }
 
-Gpu readGpu(hwloc_topology_t topology, hwloc_obj_t device) {
-    const auto& pci = device->attr->pcidev;
-    Gpu gpu;
-    gpu.pci = addressOf(pci);
-    gpu.vendor = gpuVendor(pci.vendor_id);
-    gpu.pci_path = pathTo(device);
-    const Locality locality = localityOf(topology, device);
-    gpu.numa = locality.numa;
-    gpu.package = locality.package;
-    gpu.cpus = locality.cpus;
-    for (hwloc_obj_t os = device->io_first_child; os != nullptr; os = os->next_sibling) {
-        if (os->type != HWLOC_OBJ_OS_DEVICE) continue;
-        for (const char* key : {"NVIDIAUUID", "AMDUUID"})
-            if (!gpu.uuid) gpu.uuid = plausibleUuid(info(os, key));
-        if (gpu.model.empty()) gpu.model = info(os, "GPUModel");
-        const std::string_view name = os->name == nullptr ? "" : os->name;
-        if (name.starts_with("renderD") && gpu.vendor != "nvidia")
-            if (const auto number = parseInt<int>(name.substr(7)); number && *number >= 128)
-                gpu.minor = *number - 128;
-    }
-    if (gpu.model.empty()) gpu.model = info(device, "PCIDevice");
-    return gpu;
-}
-
-/// Class 0x0207 is InfiniBand; 0x0208 is Omni-Path, which speaks InfiniBand's management too.
-LinkLayer linkLayerOf(const PciAttributes& pci, bool has_lid) {
-    if (pci.class_id == 0x0207 || pci.class_id == 0x0208 || has_lid) return LinkLayer::InfiniBand;
+/// Class 0x0207 is InfiniBand; 0x0208 is Omni-Path, which has LIDs too.
+LinkLayer linkLayerOf(const PciType& type, bool has_lid) {
+    if (type.pci_class == 0x0207 || type.pci_class == 0x0208 || has_lid)
+        return LinkLayer::InfiniBand;
     // Amazon's EFA is an Ethernet device to PCI, but neither InfiniBand nor RoCE.
-    constexpr unsigned kAmazon = 0x1d0f;
-    if (pci.class_id == 0x0200 && pci.vendor_id != kAmazon) return LinkLayer::Ethernet;
+    constexpr std::uint32_t kAmazon = 0x1d0f;
+    if (type.pci_class == 0x0200 && type.vendor != kAmazon) return LinkLayer::Ethernet;
     return LinkLayer::Unknown;
 }
 
@@ -110,13 +101,6 @@ PortState portState(const std::string& text) {
     return PortState::Unknown;
 }
 
-int hexOrZero(const std::string& text) {
-    const char* digits = text.starts_with("0x") ? text.c_str() + 2 : text.c_str();
-    int value = 0;
-    const auto [end, error] = std::from_chars(digits, text.data() + text.size(), value, 16);
-    return error == std::errc{} && value >= 0 && value <= 0xffff ? value : 0;
-}
-
 /// hwloc keeps a GID table's values but not its types. The kernel enters each address once for
 /// each type a RoCE port has, v1 before v2; a port with single entries has v2 alone.
 void guessRoceTypes(std::vector<Gid>& gids) {
@@ -125,129 +109,252 @@ void guessRoceTypes(std::vector<Gid>& gids) {
     for (Gid& gid : gids) gid.type = --left[gid.value] > 0 ? GidType::RoceV1 : GidType::RoceV2;
 }
 
-void readPort(hwloc_obj_t os, const PciAttributes& pci, Hca& hca) {
+void readPort(const XMLElement& os, const PciType& type, Hca& hca) {
     const std::string prefix = "Port" + std::to_string(hca.port);
-    hca.state = portState(info(os, (prefix + "State").c_str()));
-    hca.lid = hexOrZero(info(os, (prefix + "LID").c_str()));
-    hca.link_layer = linkLayerOf(pci, hca.lid != 0);
+    hca.state = portState(info(os, prefix + "State"));
+    const auto lid = parseHex(info(os, prefix + "LID"));
+    hca.lid = lid && *lid <= 0xffff ? static_cast<int>(*lid) : 0;
+    hca.link_layer = linkLayerOf(type, hca.lid != 0);
     hca.gids_known = hca.state != PortState::Unknown;
     const std::string gid_prefix = prefix + "GID";
-    for (unsigned i = 0; i < os->infos_count; ++i) {
-        const std::string_view name = os->infos[i].name;
+    for (auto* child = os.FirstChildElement("info"); child != nullptr;
+         child = child->NextSiblingElement("info")) {
+        const std::string_view name = attribute(*child, "name");
         if (!name.starts_with(gid_prefix)) continue;
         const auto index = parseInt<int>(name.substr(gid_prefix.size()));
         if (!index || *index < 0) continue;
-        Gid gid;
-        gid.index = *index;
-        gid.value = printable(os->infos[i].value);
-        hca.gids.push_back(std::move(gid));
+        hca.gids.push_back({*index, printable(attribute(*child, "value")), {}, {}});
     }
-    std::ranges::sort(hca.gids, {}, &Gid::index);
+    std::ranges::stable_sort(hca.gids, {}, &Gid::index);
     if (hca.link_layer == LinkLayer::Ethernet) guessRoceTypes(hca.gids);
 }
 
-/// The network interface beside an RDMA device whose port number is `port`, or the only one.
-std::string netdevBeside(hwloc_obj_t device, int port) {
+/// The network interface of a PCI function for a port, or its only one.
+std::string netdevOf(const XMLElement& function, int port) {
     std::vector<std::string> names;
-    for (hwloc_obj_t os = device->io_first_child; os != nullptr; os = os->next_sibling) {
-        if (os->type != HWLOC_OBJ_OS_DEVICE || os->name == nullptr ||
-            os->attr->osdev.type != HWLOC_OBJ_OSDEV_NETWORK)
-            continue;
-        if (parseInt<int>(info(os, "Port")) == port) return printable(os->name);
-        names.push_back(printable(os->name));
-    }
-    return names.size() == 1 ? names.front() : std::string();
+    std::string match;
+    forEachObject(function, [&](const XMLElement& os) {
+        if (typeOf(os) != "OSDev" || attribute(os, "osdev_type") != kNetworkDevice) return;
+        names.push_back(printable(attribute(os, "name")));
+        if (match.empty() && parseInt<int>(info(os, "Port")) == port) match = names.back();
+    });
+    if (match.empty() && names.size() == 1) match = names.front();
+    return match;
 }
 
-void readHca(hwloc_topology_t topology, hwloc_obj_t os, Node& node) {
-    hwloc_obj_t device = os->parent;
-    while (device != nullptr && device->type != HWLOC_OBJ_PCI_DEVICE) device = device->parent;
-    Hca hca;
-    hca.name = printable(os->name == nullptr ? "" : os->name);
-    hca.node_guid = info(os, "NodeGUID");
-    hca.sys_image_guid = info(os, "SysImageGUID");
-    hca.is_bond = hca.name.find("_bond_") != std::string::npos;
-    PciAttributes pci{};
-    if (device != nullptr) {
-        pci = device->attr->pcidev;
-        hca.pci = addressOf(pci);
-        hca.pci_path = pathTo(device);
-        const Locality locality = localityOf(topology, device);
-        hca.numa = locality.numa;
-        hca.package = locality.package;
-    }
-    constexpr int kMostPorts = 8;
-    bool any = false;
-    for (int port = 1; port <= kMostPorts; ++port) {
-        const std::string key = "Port" + std::to_string(port) + "State";
-        if (hwloc_obj_get_info_by_name(os, key.c_str()) == nullptr) continue;
-        Hca one = hca;
-        one.port = port;
-        readPort(os, pci, one);
-        if (device != nullptr) one.netdev = netdevBeside(device, port);
-        node.hcas.push_back(std::move(one));
-        any = true;
-    }
-    if (any) return;
-    readPort(os, pci, hca);
-    node.hcas.push_back(std::move(hca));
-}
+class Reader {
+  public:
+    explicit Reader(const std::string& name) : name_(name) {}
 
-void readBridge(hwloc_obj_t object, Node& node) {
-    const auto& pci = object->attr->bridge.upstream.pci;
-    PciBridge bridge;
-    bridge.pci = addressOf(pci);
-    bridge.vendor_device = vendorDevice(pci.vendor_id, pci.device_id);
-    node.bridges.push_back(std::move(bridge));
-}
-
-Node readTopology(hwloc_topology_t topology) {
-    Node node;
-    node.source = TopologySource::HwlocXml;
-    const hwloc_obj_t machine = hwloc_get_root_obj(topology);
-    node.hostname = info(machine, "HostName");
-    copyCores(topology, node);
-    int slingshot = 0;
-    for (hwloc_obj_t pci = hwloc_get_next_pcidev(topology, nullptr); pci != nullptr;
-         pci = hwloc_get_next_pcidev(topology, pci)) {
-        const auto& attr = pci->attr->pcidev;
-        if (isComputeGpu(attr.vendor_id, attr.class_id))
-            node.gpus.push_back(readGpu(topology, pci));
-        if (isNetwork(attr.class_id) && isNonVerbsFabricNic(attr.vendor_id)) ++slingshot;
+    Result<Node> read(const XMLElement& topology) {
+        const std::string_view version = attribute(topology, "version");
+        if (!version.empty() && !version.starts_with("1.") && !version.starts_with("2."))
+            return xmlProblem(name_, topology,
+                              "has version \"" + printable(version) + "\"; expected 1 or 2");
+        const XMLElement* machine = topology.FirstChildElement("object");
+        if (machine == nullptr || typeOf(*machine) != "Machine")
+            return xmlProblem(name_, topology, "has no <object type=\"Machine\"> inside");
+        node_.source = TopologySource::HwlocXml;
+        node_.hostname = info(*machine, "HostName");
+        node_.cpus = allCpus(*machine);
+        readCores(*machine);
+        finishCores();
+        Place place;
+        readDevices(*machine, place);
+        if (problem_) return *problem_;
+        if (slingshot_ > 0) node_.notes.push_back(slingshotNote(slingshot_));
+        if (pci_functions_ == 0)
+            node_.notes.emplace_back(
+                "The file has no PCI devices at all; save it with `lstopo --whole-io FILE.xml`.");
+        completeNode(
+            node_, PathForm::Ports,
+            looksVirtual(info(*machine, "DMISysVendor"), info(*machine, "DMIProductName")));
+        return std::move(node_);
     }
-    for (hwloc_obj_t os = hwloc_get_next_osdev(topology, nullptr); os != nullptr;
-         os = hwloc_get_next_osdev(topology, os))
-        if (os->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS) readHca(topology, os, node);
-    for (hwloc_obj_t bridge = hwloc_get_next_bridge(topology, nullptr); bridge != nullptr;
-         bridge = hwloc_get_next_bridge(topology, bridge))
-        if (isBridgeWithAddress(bridge)) readBridge(bridge, node);
-    if (slingshot > 0) node.notes.push_back(slingshotNote(slingshot));
-    if (node.gpus.empty() && node.hcas.empty() &&
-        hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PCI_DEVICE) == 0)
-        node.notes.emplace_back(
-            "The file has no PCI devices at all; save it with `lstopo --whole-io FILE.xml`.");
-    const bool virtual_machine =
-        looksVirtual(info(machine, "DMISysVendor"), info(machine, "DMIProductName"));
-    completeNode(node, PathForm::Ports, virtual_machine);
-    return node;
-}
+
+  private:
+    /// Where the walk is: CPUs of the nearest object that is no device, and the bridges passed.
+    struct Place {
+        CpuSet cpus;
+        std::vector<PciAddress> path;
+    };
+
+    struct Package {
+        int os_index = -1;
+        CpuSet cpus;
+    };
+
+    /// NUMA nodes and packages, wherever they are: version 1 has packages inside NUMA nodes or
+    /// the reverse, version 2 has NUMA nodes beside what they are near to.
+    void readCores(const XMLElement& object) {
+        const auto number = parseInt<int>(attribute(object, "os_index"));
+        const std::string_view type = typeOf(object);
+        if (type == "NUMANode" && number && *number >= 0) {
+            const bool known =
+                std::ranges::find(node_.numa, *number, &NumaNode::os_index) != node_.numa.end();
+            // Memory without CPUs (a GPU's own, HBM, CXL) is no place to put a task.
+            if (!allCpus(object).empty() && !known)
+                node_.numa.push_back({*number, -1, allCpus(object)});
+        }
+        if ((type == "Package" || type == "Socket") && number && *number >= 0)
+            packages_.push_back({*number, allCpus(object)});
+        forEachObject(object, [&](const XMLElement& child) { readCores(child); });
+    }
+
+    void finishCores() {
+        // Version 1 leaves the only NUMA node of a small machine out.
+        if (node_.numa.empty() && !node_.cpus.empty()) node_.numa.push_back({0, -1, node_.cpus});
+        for (NumaNode& numa : node_.numa) numa.package = packageOf(numa.cpus);
+    }
+
+    [[nodiscard]] int packageOf(const CpuSet& cpus) const {
+        int found = -1;
+        for (const Package& package : packages_) {
+            if ((package.cpus & cpus).empty()) continue;
+            if (found >= 0) return -1;
+            found = package.os_index;
+        }
+        return found;
+    }
+
+    /// The NUMA node of these CPUs; -1 when they are of several. Nodes with the same CPUs (two
+    /// kinds of memory) count as the first of them.
+    [[nodiscard]] int numaOf(const CpuSet& cpus) const {
+        const NumaNode* found = nullptr;
+        for (const NumaNode& numa : node_.numa) {
+            if ((numa.cpus & cpus).empty()) continue;
+            if (found != nullptr && found->cpus != numa.cpus) return -1;
+            if (found == nullptr || numa.os_index < found->os_index) found = &numa;
+        }
+        return found == nullptr ? -1 : found->os_index;
+    }
+
+    void readDevices(const XMLElement& object, Place& place) {
+        const std::string_view type = typeOf(object);
+        if (problem_) return;
+        if (type == "Bridge") return readBridge(object, place);
+        if (type == "PCIDev") return readFunction(object, place);
+        if (type == "OSDev") {
+            if (isOpenFabrics(object)) readHca(object, nullptr, {}, place);
+            return;
+        }
+        Place inside = place;
+        if (const CpuSet cpus = setOf(object, "cpuset"); !cpus.empty()) inside.cpus = cpus;
+        forEachObject(object, [&](const XMLElement& child) { readDevices(child, inside); });
+    }
+
+    /// A host bridge ("0-1") has no address and is no part of a path.
+    void readBridge(const XMLElement& object, Place& place) {
+        const bool is_port = attribute(object, "bridge_type").starts_with("1-");
+        if (is_port) {
+            const auto address = addressOf(object);
+            if (!address) return;
+            const PciType type = pciType(object);
+            node_.bridges.push_back({*address, vendorDevice(type.vendor, type.device), {}});
+            place.path.push_back(*address);
+        }
+        forEachObject(object, [&](const XMLElement& child) { readDevices(child, place); });
+        if (is_port && !place.path.empty()) place.path.pop_back();
+    }
+
+    std::optional<PciAddress> addressOf(const XMLElement& object) {
+        const auto address = PciAddress::parse(attribute(object, "pci_busid"));
+        if (!address)
+            problem_ = xmlProblem(name_, object,
+                                  "needs a pci_busid such as \"0000:03:00.0\", not \"" +
+                                      printable(attribute(object, "pci_busid")) + '"');
+        return address;
+    }
+
+    static bool isOpenFabrics(const XMLElement& os) {
+        return attribute(os, "osdev_type") == kOpenFabricsDevice;
+    }
+
+    void readFunction(const XMLElement& object, Place& place) {
+        ++pci_functions_;
+        const auto address = addressOf(object);
+        if (!address) return;
+        const PciType type = pciType(object);
+        if (isComputeGpu(type.vendor, type.pci_class))
+            node_.gpus.push_back(readGpu(object, *address, type, place));
+        if (isNetwork(type.pci_class) && isNonVerbsFabricNic(type.vendor)) ++slingshot_;
+        forEachObject(object, [&](const XMLElement& child) {
+            if (typeOf(child) == "OSDev" && isOpenFabrics(child))
+                readHca(child, &object, *address, place);
+        });
+    }
+
+    Gpu readGpu(const XMLElement& function, const PciAddress& address, const PciType& type,
+                const Place& place) const {
+        Gpu gpu;
+        gpu.pci = address;
+        gpu.vendor = gpuVendor(type.vendor);
+        gpu.pci_path = place.path;
+        gpu.cpus = place.cpus;
+        gpu.numa = numaOf(place.cpus);
+        gpu.package = packageOf(place.cpus);
+        forEachObject(function, [&](const XMLElement& os) {
+            for (const char* key : {"NVIDIAUUID", "AMDUUID"})
+                if (!gpu.uuid) gpu.uuid = plausibleUuid(info(os, key));
+            if (gpu.model.empty()) gpu.model = info(os, "GPUModel");
+            const std::string_view name = attribute(os, "name");
+            if (!name.starts_with("renderD") || gpu.vendor == "nvidia") return;
+            if (const auto number = parseInt<int>(name.substr(7)); number && *number >= 128)
+                gpu.minor = *number - 128;
+        });
+        if (gpu.model.empty()) gpu.model = info(function, "PCIDevice");
+        return gpu;
+    }
+
+    /// `function` is null for a device that hangs on nothing (software RDMA).
+    void readHca(const XMLElement& os, const XMLElement* function, const PciAddress& address,
+                 const Place& place) {
+        Hca hca;
+        hca.name = printable(attribute(os, "name"));
+        if (hca.name.empty()) {
+            problem_ = xmlProblem(name_, os, "is an OpenFabrics device and needs a name");
+            return;
+        }
+        hca.node_guid = info(os, "NodeGUID");
+        hca.sys_image_guid = info(os, "SysImageGUID");
+        hca.is_bond = hca.name.find("_bond_") != std::string::npos;
+        PciType type;
+        if (function != nullptr) {
+            type = pciType(*function);
+            hca.pci = address;
+            hca.pci_path = place.path;
+            hca.numa = numaOf(place.cpus);
+            hca.package = packageOf(place.cpus);
+        }
+        std::vector<int> ports;
+        constexpr int kMostPorts = 8;
+        for (int port = 1; port <= kMostPorts; ++port)
+            if (!info(os, "Port" + std::to_string(port) + "State").empty()) ports.push_back(port);
+        if (ports.empty()) ports.push_back(1);
+        for (const int port : ports) {
+            Hca one = hca;
+            one.port = port;
+            readPort(os, type, one);
+            if (function != nullptr) one.netdev = netdevOf(*function, port);
+            node_.hcas.push_back(std::move(one));
+        }
+    }
+
+    const std::string& name_;
+    Node node_;
+    std::vector<Package> packages_;
+    std::optional<Error> problem_;
+    int pci_functions_ = 0;
+    int slingshot_ = 0;
+};
 
 }  // namespace
 
 Result<Node> readHwlocXml(std::string_view text, const std::string& name) {
-    const HwlocHandle handle;
-    const hwloc_topology_t topology = handle.get();
-    if (topology == nullptr) return Error{name + ": hwloc cannot start: out of memory"};
-    hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-    const std::string buffer(text);
-    // The importer wants the terminating zero counted.
-    const int size = static_cast<int>(buffer.size()) + 1;
-    if (hwloc_topology_set_xmlbuffer(topology, buffer.c_str(), size) != 0 ||
-        hwloc_topology_load(topology) != 0)
-        return Error{name + ": hwloc cannot import this XML (" + std::strerror(errno) +
-                     "); expected a whole file as `lstopo FILE.xml` writes it"};
-    return readTopology(topology);
+    tinyxml2::XMLDocument document;
+    const auto topology = parseXml(document, text, name, "topology");
+    if (!topology) return topology.error();
+    return Reader(name).read(**topology);
 }
 
 }  // namespace rdmatune

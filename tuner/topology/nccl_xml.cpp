@@ -12,25 +12,15 @@
 #include "tuner/topology/formats.hpp"
 #include "tuner/topology/pci_kind.hpp"
 #include "tuner/topology/sys_pci.hpp"
+#include "tuner/topology/xml_text.hpp"
 
 namespace rdmatune {
 namespace {
 
 using tinyxml2::XMLElement;
 
-std::string_view attribute(const XMLElement& element, const char* name) {
-    const char* value = element.Attribute(name);
-    return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
 std::optional<std::uint64_t> hexAttribute(const XMLElement& element, const char* name) {
-    std::string_view text = attribute(element, name);
-    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-    if (text.empty() || error != std::errc{} || end != text.data() + text.size())
-        return std::nullopt;
-    return value;
+    return parseHex(attribute(element, name));
 }
 
 PcieLink linkOf(const XMLElement& pci) {
@@ -77,8 +67,7 @@ class Reader {
 
   private:
     [[nodiscard]] Error problem(const XMLElement& element, const std::string& what) const {
-        return Error{name_ + ':' + std::to_string(element.GetLineNum()) + ": <" +
-                     printable(element.Name()) + "> " + what};
+        return xmlProblem(name_, element, what);
     }
 
     static bool contains(const XMLElement& element, const char* name) {
@@ -252,14 +241,9 @@ class Reader {
 
 Result<Node> readNcclXml(std::string_view text, const std::string& name) {
     tinyxml2::XMLDocument document;
-    if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
-        return Error{name + ':' + std::to_string(document.ErrorLineNum()) +
-                     ": not well-formed XML (" + document.ErrorName() +
-                     "); expected NCCL topology XML"};
-    const XMLElement* system = document.RootElement();
-    if (system == nullptr || std::strcmp(system->Name(), "system") != 0)
-        return Error{name + ": the first element is not <system>; expected NCCL topology XML"};
-    return Reader(name).read(*system);
+    const auto system = parseXml(document, text, name, "system");
+    if (!system) return system.error();
+    return Reader(name).read(**system);
 }
 
 }  // namespace rdmatune
