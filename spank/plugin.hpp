@@ -14,6 +14,9 @@ inline constexpr const char* kProfileVariable = "SLURM_RDMA_TUNE_PROFILE";
 inline constexpr const char* kAgreedVariable = "SLURM_RDMA_TUNE_AGREED";
 inline constexpr const char* kUntunedVariable = "SLURM_RDMA_TUNE_UNTUNED";
 inline constexpr const char* kStepVariable = "SLURM_RDMA_TUNE_STEP";
+/// In a task: what we set there. In srun's environment: names of such settings of an outer step.
+inline constexpr const char* kSetVariable = "RDMA_TUNE_SET";
+inline constexpr const char* kInheritedVariable = "SLURM_RDMA_TUNE_INHERITED";
 /// Set for the program that measures, so that the srun it starts leaves its own step alone.
 inline constexpr const char* kNestedVariable = "SLURM_RDMA_TUNE_NESTED";
 

@@ -4,9 +4,11 @@
 #include <slurm/slurm.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <ctime>
+#include <string_view>
 #include <type_traits>
+
+#include "tuner/base/text.hpp"
 
 namespace rdmatune::spank {
 namespace {
@@ -31,14 +33,29 @@ int callAsk(Ask ask, std::uint32_t job, std::uint32_t step, StepResponse** respo
     }
 }
 
+/// "gres:gpu:4", "gres/gpu:a100:2", "cpu=8,gres/gpu=4", in whatever list of resources.
+bool namesGpus(const char* list) {
+    if (list == nullptr) return false;
+    for (const std::string_view item : split(list, ',')) {
+        const bool none = item.ends_with(":0") || item.ends_with("=0");
+        if (item.find("gpu") != std::string_view::npos && !none) return true;
+    }
+    return false;
+}
+
+/// What the step was given (which has GPUs only where the site accounts for them) and what it asked
+/// for, its job's wishes included.
 template <class Step>
-const char* tresOf(const Step& step) {
+bool stepHasGpus(const Step& step) {
+    if (namesGpus(step.tres_per_step) || namesGpus(step.tres_per_node) ||
+        namesGpus(step.tres_per_socket) || namesGpus(step.tres_per_task))
+        return true;
     if constexpr (requires { step.tres_alloc_str; })
-        return step.tres_alloc_str;
+        return namesGpus(step.tres_alloc_str);
     else if constexpr (requires { step.tres_fmt_alloc_str; })
-        return step.tres_fmt_alloc_str;
+        return namesGpus(step.tres_fmt_alloc_str);
     else
-        return nullptr;
+        return false;
 }
 
 /// A function of the process that loaded us. Not linked directly: with immediate binding one that a
@@ -65,7 +82,9 @@ std::optional<int> Handle::localTask() const {
 Environment Handle::environment() const {
     char** strings = nullptr;
     if (spank_get_item(handle_, S_JOB_ENV, &strings) != ESPANK_SUCCESS) return {};
-    return Environment(strings);
+    Environment environment(strings);
+    environment.dropEmpty("SLURM_RDMA_TUNE_");
+    return environment;
 }
 
 std::optional<ChildUser> Handle::user() const {
@@ -111,10 +130,9 @@ std::optional<StepFacts> askStep(std::uint32_t job, std::uint32_t step) {
     std::optional<StepFacts> facts;
     if (response->job_step_count > 0) {
         const job_step_info_t& found = response->job_steps[0];
-        const char* tres = tresOf(found);
         facts.emplace();
         if (found.nodes != nullptr) facts->nodes = found.nodes;
-        facts->has_gpus = tres != nullptr && std::strstr(tres, "gres/gpu") != nullptr;
+        facts->has_gpus = stepHasGpus(found);
     }
     free_response(response);
     return facts;

@@ -176,10 +176,19 @@ int decide(Handle handle, Step step, const Environment& environment) {
 }  // namespace
 
 int srunLocalUserInit(Handle handle) {
-    // Inside a tuned task, another srun inherits these; they are not its own.
-    for (const char* name : {kProfileVariable, kAgreedVariable, kUntunedVariable, kStepVariable})
-        unsetenv(name);
-    const Environment environment(environ);
+    Environment environment(environ);
+    // An srun inside a tuned task inherits what belongs to the outer step. Taking a variable out of
+    // environ would not keep it from the tasks: Slurm copied it before it called us.
+    std::vector<std::string> inherited;
+    if (const std::string* set = environment.get(kSetVariable))
+        inherited = stillOurs(*set, environment);
+    for (const char* name :
+         {kProfileVariable, kAgreedVariable, kUntunedVariable, kStepVariable, kInheritedVariable}) {
+        if (environment.get(name) != nullptr) hand(name, "");
+        environment.unset(name);
+    }
+    for (const std::string& name : inherited) environment.unset(name);
+    if (!inherited.empty()) hand(kInheritedVariable, join(inherited, ","));
     if (environment.get(kNestedVariable) != nullptr) {
         handNote(StepNote{});
         return 0;

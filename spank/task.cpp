@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "spank/plugin.hpp"
+#include "tuner/base/text.hpp"
 
 namespace rdmatune::spank {
 namespace {
@@ -85,12 +86,23 @@ void raiseMemlock(Handle handle) {
         tell(hostName() + ": memlock raised to the hard limit");
 }
 
+/// Takes what an outer step's tuning left in the environment out of `environment`; the names.
+std::vector<std::string> forgetOuterStep(Environment& environment) {
+    std::vector<std::string> names;
+    if (const std::string* list = environment.get(kInheritedVariable))
+        for (const std::string_view name : split(*list, ',')) names.emplace_back(name);
+    for (const std::string& name : names) environment.unset(name);
+    return names;
+}
+
 /// All or nothing: the reply is complete and sound before the first of it is applied.
 Status apply(Handle handle, const TaskReply& reply) {
     for (const auto& [name, value] : reply.set)
         if (!handle.set(name, value)) return Error{name + " could not be set"};
     for (const std::string& name : reply.unset)
         if (!handle.unset(name)) return Error{name + " could not be unset"};
+    if (!reply.set.empty() && !handle.set(kSetVariable, remember(reply.set)))
+        return Error{std::string(kSetVariable) + " could not be set"};
     if (reply.cpus)
         if (Status status = bindTo(*reply.cpus); !status) return status;
     return Done{};
@@ -103,6 +115,8 @@ int taskInit(Handle handle) {
     if (!now.active) return 0;
     if (now.note.refuse) refuse();
     Environment environment = handle.environment();
+    // The program sees the task without them, and sets anew what holds for this step.
+    for (const std::string& name : forgetOuterStep(environment)) (void)handle.unset(name);
     if (!now.failure.empty()) return fail(handle, environment, now.failure);
     raiseMemlock(handle);
     const std::optional<int> local = handle.localTask();

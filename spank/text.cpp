@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "tuner/base/text.hpp"
 
@@ -197,6 +198,12 @@ const std::string* Environment::get(std::string_view name) const {
     return nullptr;
 }
 
+void Environment::dropEmpty(std::string_view prefix) {
+    std::erase_if(variables_, [prefix](const auto& variable) {
+        return variable.second.empty() && variable.first.starts_with(prefix);
+    });
+}
+
 void Environment::keepForNode() {
     constexpr std::array kPrefixes = {"SLURM_", "RDMA_TUNE_", "CUDA_", "NCCL_",
                                       "ROCR_",  "HIP_",       "GPU_"};
@@ -224,6 +231,36 @@ std::string Environment::block() const {
         out += '\0';
     }
     return out;
+}
+
+namespace {
+
+std::string checksum(std::string_view text) {  // FNV-1a, 64 bits
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    std::string hex(16, '0');
+    for (std::size_t i = hex.size(); i-- > 0; hash >>= 4) hex[i] = "0123456789abcdef"[hash & 15];
+    return hex;
+}
+
+}  // namespace
+
+std::string remember(const std::vector<std::pair<std::string, std::string>>& set) {
+    std::vector<std::string> words;
+    for (const auto& [name, value] : set) words.push_back(name + ":" + checksum(value));
+    return join(words, ",");
+}
+
+std::vector<std::string> stillOurs(std::string_view remembered, const Environment& environment) {
+    std::vector<std::string> names;
+    for (const std::string_view word : split(remembered, ',')) {
+        const auto at = word.find(':');
+        if (at == std::string_view::npos || !mayChange(word.substr(0, at))) continue;
+        const std::string* value = environment.get(word.substr(0, at));
+        if (value != nullptr && checksum(*value) == word.substr(at + 1))
+            names.emplace_back(word.substr(0, at));
+    }
+    return names;
 }
 
 }  // namespace rdmatune::spank

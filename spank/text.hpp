@@ -65,6 +65,9 @@ class Environment {
     void set(std::string_view name, std::string_view value);
     void unset(std::string_view name);
     [[nodiscard]] const std::string* get(std::string_view name) const;  ///< the value, or null
+    /// Removes variables of these names that have no value: srun cannot take a variable back from
+    /// its tasks, it can only hand down an empty one.
+    void dropEmpty(std::string_view prefix);
     /// Keeps only names that a daemon's child may have from a user: no loader variables.
     void keepForNode();
     [[nodiscard]] std::vector<std::string> strings() const;
@@ -74,5 +77,12 @@ class Environment {
   private:
     std::vector<std::pair<std::string, std::string>> variables_;
 };
+
+/// What a task was given, as NAME:CHECKSUM,...: an srun inside the task can tell what it inherits
+/// from us from what its user has set since.
+[[nodiscard]] std::string remember(const std::vector<std::pair<std::string, std::string>>& set);
+/// The names of such a text whose values are still the same.
+[[nodiscard]] std::vector<std::string> stillOurs(std::string_view remembered,
+                                                 const Environment& environment);
 
 }  // namespace rdmatune::spank

@@ -96,7 +96,7 @@ case_step_06_off_beats_everything() {
 case_step_07_later_steps_reuse_the_profile() {
   faked
   # shellcheck disable=SC2016
-  run salloc -Q -N2 --gpus-per-node=4 bash -c '
+  run salloc -Q -N2 -n8 --gpus-per-node=4 bash -c '
     srun -n2 --rdma-tune '"$work"'/task.sh | grep "^0 RDMA_TUNE_PROFILE" >one
     srun -n8 --rdma-tune '"$work"'/task.sh | grep "^7 RDMA_TUNE_PROFILE" >two
     srun -n2 --rdma-tune=refresh '"$work"'/task.sh | grep "^0 RDMA_TUNE_PROFILE" >three'
@@ -198,10 +198,17 @@ case_step_14_multi_prog_pty_quiet() {
 }
 
 case_step_15_nested_srun_is_its_own_step() {
-  # shellcheck disable=SC2016
-  run srun -N2 -n2 --exclusive --rdma-tune bash -c '[ $SLURM_PROCID = 0 ] || exit 0; srun --overlap -N1 -n1 --rdma-tune=off '"$work"'/task.sh'
+  local inner="srun --overlap --cpu-bind=none -N1 -n2 --gres=gpu:4"
+  run srun -N2 -n2 --exclusive --gpus-per-node=4 --rdma-tune bash -c '[ $SLURM_PROCID = 0 ] || exit 0
+    export NCCL_ALGO=mine; '"$inner --rdma-tune $work/task.sh"
   ended 0
-  lacks "$out" '^0 SLURM_RDMA_TUNE_(PROFILE|AGREED)='
+  ranks_ran 2
+  # Not the outer step's profile nor its rank 0's HCAs for everybody; what the user set stays.
+  lacks "$out" '^0 RDMA_TUNE_PROFILE='
+  lacks "$out" '^0 SLURM_RDMA_TUNE_(PROFILE|AGREED)=.'
+  has "$out" '^0 UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1$'
+  has "$out" '^1 UCX_NET_DEVICES=mlx5_2:1,mlx5_3:1$'
+  expect 1 NCCL_ALGO mine
 }
 
 case_step_16_no_memory_limit_below_the_hard_one() {

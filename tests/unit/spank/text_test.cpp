@@ -149,6 +149,30 @@ TEST(Environment, SetsReplacesAndRemoves) {
     EXPECT_THAT(Environment(nullptr).strings(), IsEmpty());
 }
 
+TEST(Environment, DropsVariablesThatSrunCouldOnlyEmpty) {
+    Environment environment;
+    environment.set("SLURM_RDMA_TUNE_PROFILE", "");
+    environment.set("SLURM_RDMA_TUNE_STEP", "off");
+    environment.set("OTHER", "");
+    environment.dropEmpty("SLURM_RDMA_TUNE_");
+    EXPECT_THAT(environment.strings(), ElementsAre("SLURM_RDMA_TUNE_STEP=off", "OTHER="));
+}
+
+TEST(Remember, TellsOurSettingsFromTheUsers) {
+    const std::string text = remember({{"NCCL_IB_HCA", "=mlx5_0"}, {"UCX_NET_DEVICES", "a,b"}});
+    Environment environment;
+    environment.set("NCCL_IB_HCA", "=mlx5_0");
+    environment.set("UCX_NET_DEVICES", "a,c");  // changed by the user since
+    EXPECT_THAT(stillOurs(text, environment), ElementsAre("NCCL_IB_HCA"));
+    environment.set("UCX_NET_DEVICES", "a,b");
+    EXPECT_THAT(stillOurs(text, environment), ElementsAre("NCCL_IB_HCA", "UCX_NET_DEVICES"));
+    EXPECT_THAT(stillOurs(text, Environment()), IsEmpty());
+    environment.set("PATH", "x");
+    EXPECT_THAT(stillOurs(remember({{"PATH", "x"}}), environment), IsEmpty());
+    EXPECT_THAT(stillOurs("", environment), IsEmpty());
+    EXPECT_THAT(stillOurs(":,NCCL_IB_HCA,NCCL_IB_HCA:", environment), IsEmpty());
+}
+
 TEST(Environment, ADaemonsChildGetsNoLoaderVariables) {
     Environment environment;
     for (const char* name : {"LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "GCONV_PATH", "PATH",
