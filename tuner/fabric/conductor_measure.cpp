@@ -122,8 +122,11 @@ Missing Conductor::missing() const {
 }
 
 void Conductor::retest() {
-    const Thresholds limits = thresholdsFor(
-        kind_ == ProfileTransport::Tcp, assignment_.latency_factor, assignment_.bandwidth_fraction);
+    std::set<std::int64_t> machines;
+    for (const Hello& hello : out_.members) machines.insert(hello.machine);
+    const Thresholds limits =
+        thresholdsFor(kind_ == ProfileTransport::Tcp, machines.size() < out_.members.size(),
+                      assignment_.latency_factor, assignment_.bandwidth_fraction);
     const std::vector<Suspect> suspects = findSuspects(out_.edges, limits);
     if (suspects.empty()) return;
     const std::vector<PairTest> pairs = planRetests(suspects, present_);

@@ -20,9 +20,10 @@ struct Thresholds {
     /// on a host adds.
     double latency_floor_us = 2;
 };
-/// Over TCP both ends are programs that wait for a CPU: 50 us floor, and at most 70 % of the
-/// bandwidth.
-[[nodiscard]] Thresholds thresholdsFor(bool tcp, double latency_factor, double bandwidth_fraction);
+/// Over TCP both ends are programs that wait for a CPU: 50 us floor, and half the bandwidth at
+/// most. Agents that share a machine share its memory too, in unequal parts: a quarter there.
+[[nodiscard]] Thresholds thresholdsFor(bool tcp, bool shared_machine, double latency_factor,
+                                       double bandwidth_fraction);
 
 /// An edge whose figures are far from the others'.
 struct Suspect {
