@@ -123,9 +123,15 @@ int taskInit(Handle handle) {
     const auto count = handle.number(S_JOB_LOCAL_TASK_COUNT);
     if (!local || !count)
         return fail(handle, environment, "Slurm does not say which task of the node this is");
+    const std::string program = taskProgram(now.options.program);
+    if (access(program.c_str(), X_OK) != 0)
+        return fail(handle, environment,
+                    program + " is not there for the task; in a container, mount " + program +
+                        "-task and the tuner (docs/containers.md)");
     ChildSpec spec;
-    spec.argv = {taskProgram(now.options.program), "task",          "--local-rank",
-                 std::to_string(*local),           "--local-tasks", std::to_string(*count)};
+    spec.argv = {program,         "task",
+                 "--local-rank",  std::to_string(*local),
+                 "--local-tasks", std::to_string(*count)};
     if (now.note.cpu_bind) spec.argv.emplace_back("--cpu-bind-by-user");
     if (now.note.verbose) spec.argv.emplace_back("--verbose");
     spec.input = section("env", environment.block()) + section("report", now.report) + "end 0\n";
