@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 
 namespace rdmatune::fabric {
 namespace {
@@ -30,27 +31,37 @@ void add(std::span<float> into, std::span<const float> from) {
     for (std::size_t i = 0; i < into.size(); ++i) into[i] += from[i];
 }
 
-/// An outgoing link; nothing at the edge of a pattern.
+/// An outgoing link with the messages that wait for it; nothing at the edge of a pattern.
 class Outlet {
   public:
-    explicit Outlet(Link* link = nullptr) : link_(link) {}
+    explicit Outlet(Link* link = nullptr) : link_(link), leaving_(link != nullptr) {}
     Status post(std::span<const float> data) {
         if (link_ == nullptr || data.empty()) return Done{};
-        flushed_ = false;
-        return link_->post(std::as_bytes(data));
+        waiting_.push_back(data);
+        return flush();
     }
+    /// A link takes one message at a time.
     Status flush() {
-        if (flushed_) return Done{};
-        const Result<bool> flushed = link_->flush();
-        if (!flushed) return flushed.error();
-        flushed_ = *flushed;
-        return Done{};
+        for (;;) {
+            if (leaving_) {
+                const Result<bool> left = link_->flush();
+                if (!left) return left.error();
+                if (!*left) return Done{};
+                leaving_ = false;
+            }
+            if (waiting_.empty()) return Done{};
+            if (Status status = link_->post(std::as_bytes(waiting_.front())); !status)
+                return status;
+            waiting_.pop_front();
+            leaving_ = true;
+        }
     }
-    [[nodiscard]] bool flushed() const { return flushed_; }
+    [[nodiscard]] bool flushed() const { return !leaving_ && waiting_.empty(); }
 
   private:
     Link* link_;
-    bool flushed_ = true;
+    std::deque<std::span<const float>> waiting_;
+    bool leaving_;  ///< at first what an earlier use of the link has left behind
 };
 
 /// The data is cut into one chunk per node. In step k node i receives chunk i - k - 1 from its

@@ -55,8 +55,8 @@ class Link {
     /// Takes what send() sends, until the sender says that it has ended.
     [[nodiscard]] virtual Status receive(Deadline deadline) = 0;
     // Messages of any length both ways at once, for the collectives; none of the three blocks.
-    /// Begins to send `bytes`, which must stay in place until flush() gives true. Both ends must
-    /// cut their traffic into the same messages.
+    /// Begins to send `bytes`, which must stay in place until flush() gives true; only then may the
+    /// next message be posted. Both ends must cut their traffic into the same messages.
     [[nodiscard]] virtual Status post(std::span<const std::byte> bytes);
     /// Advances what was posted; true once all of it has left.
     [[nodiscard]] virtual Result<bool> flush();

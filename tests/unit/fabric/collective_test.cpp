@@ -38,7 +38,8 @@ class PipeLink final : public Link {
     }
     Status receive(Deadline) override { return Done{}; }
     Status post(std::span<const std::byte> bytes) override {
-        if (!bytes.empty()) pending_.push_back(bytes);
+        if (!pending_.empty()) return Error{"the previous message has not left yet"};
+        pending_.push_back(bytes);
         return Done{};
     }
     Result<bool> flush() override {
