@@ -56,7 +56,7 @@ Access tryOpen(const std::string& path) {
         ::close(fd);
         return Access::Open;
     }
-    if (errno == ENOENT || errno == ENOTDIR) return Access::Missing;
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) return Access::Missing;
     return errno == EPERM || errno == EACCES ? Access::Refused : Access::Open;
 }
 
