@@ -167,7 +167,7 @@ int run(const MeasureOptions& given) {
     };
     const Result<Options> options = loadOptions();
     if (!options) return refuse(options.error().message);
-    const Result<std::string> rules = compileRules(options->rules, {});
+    const Result<std::string> rules = compileRules(options->rules, options->rule_origins);
     if (!rules) return refuse(rules.error().message);
 
     Assignment assignment;
