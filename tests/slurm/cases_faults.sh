@@ -102,7 +102,7 @@ case_fault_08_measuring_talks_nonsense() {
 case_fault_09_topology_hangs_everywhere() {
   site 'node_timeout = 0.5'
   faked
-  step=(env RDMA_TUNE_FAKE=hang-node srun -N1 -n8 --gpus-per-node=4)
+  step=(env RDMA_TUNE_FAKE=hang-node srun --nodelist=gpu01 -N1 -n8 --gpus-per-node=4)
   fails_open 'gpu01: not bound: reading this node.s topology took longer than 0.5 s'
   untouched
   [ "$took" -lt 40 ] || die "took $took tenths of a second"
@@ -125,7 +125,7 @@ case_fault_11_node_report_is_nonsense() {
   local kind
   faked
   for kind in garbage huge die fail; do
-    step=(env "RDMA_TUNE_FAKE=$kind-node" srun -N1 -n8 --gpus-per-node=4)
+    step=(env "RDMA_TUNE_FAKE=$kind-node" srun --nodelist=gpu01 -N1 -n8 --gpus-per-node=4)
     fails_open 'gpu01: not bound: '
     untouched
   done
@@ -136,7 +136,7 @@ case_fault_12_task_preparation_fails() {
   site 'task_timeout = 0.5'
   faked
   for kind in garbage huge die fail hang; do
-    step=(env "RDMA_TUNE_FAKE=$kind-task" srun -N1 -n8 --gpus-per-node=4)
+    step=(env "RDMA_TUNE_FAKE=$kind-task" srun --nodelist=gpu01 -N1 -n8 --gpus-per-node=4)
     fails_open 'gpu01: not bound: '
     untouched
   done
@@ -153,18 +153,15 @@ case_fault_13_unprepared_tasks_still_choose_alike() {
 }
 
 case_fault_14_agent_killed() {
-  local victim
-  user "${step[@]}" --rdma-tune "$work/task.sh" >"$out" 2>"$err" </dev/null &
-  victim=$(on gpu02 timeout 10 bash -c 'until pgrep -o -f "rdma-tune agent"; do sleep 0.01; done')
-  [ -n "$victim" ] || die "no agent came"
-  on gpu02 kill -9 "$victim" || skip "the agent had ended already"
-  rc=0
-  wait $! || rc=$?
+  # Waits inside gpu02's own process namespace, so that nothing else of this machine can be meant.
+  on gpu02 timeout 20 bash -c 'until pid=$(pgrep -o -f "[r]dma-tune agent"); do :; done; kill -9 $pid && echo $pid' >"$work/killed" &
+  sleep 0.2
+  run "${step[@]}" --rdma-tune "$work/task.sh"
+  wait $! || die "no agent could be killed"
   ended 0
   ranks_ran 8
-  # Cut short at the very end, the profile may be whole; else the line is there.
-  if ! grep -q '^0 RDMA_TUNE_PROFILE=' "$out"; then told_once 'untuned: '; fi
-  count_is "$err" 'untuned' "$(grep -q '^0 RDMA_TUNE_PROFILE=' "$out" && echo 0 || echo 1)"
+  told_once 'untuned: .*gpu02'
+  has "$out" '^7 NCCL_IB_HCA=' # bound all the same
 }
 
 case_fault_15_interrupted_while_measuring() {
@@ -191,7 +188,7 @@ case_fault_16_children_are_the_user() {
   local command
   for command in measure node task; do has "$work/fake.log" "^$command uid=20001 groups=20001 caps=0+ "; done
   lacks "$work/fake.log" '^(node|task) .*preload=/' # what a daemon starts has no loader variables
-  lacks "$work/fake.log" '^(measure|node|task) .*cwd=/.'
+  lacks "$work/fake.log" '^(measure|node|task) .*cwd=/[^ ]'
   # 255 is bash's own descriptor of the script, 3 the folder that is being listed.
   lacks "$work/fake.log" 'fds=0,1,2,([4-9]|3,[0-9]{2},)'
 }

@@ -83,12 +83,27 @@ srun -n2 $work/task.sh" -N2 --gpus-per-node=4 --array=1-2 --rdma-tune
 }
 
 case_submit_07_requeue() {
-  # shellcheck disable=SC2016
-  batch '#!/bin/bash
-if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then scontrol requeue $SLURM_JOB_ID; sleep 20; fi
-srun -n2 '"$work"'/task.sh' -N2 --gpus-per-node=4 --rdma-tune --requeue --open-mode=append
+  printf '%s\n' '#!/bin/bash' "srun -n2 $work/task.sh" 'sleep 20' >"$home/job.sh"
+  rm -f "$home/requeue.out"
+  run sbatch --parsable --output=requeue.out --open-mode=append --requeue -N2 --gpus-per-node=4 --rdma-tune job.sh
   ended 0
-  has "$out" '^1 RDMA_TUNE_PROFILE=rt1'
+  local job i=0
+  job=$(cat "$out")
+  until grep -q '^1 open=' "$home/requeue.out" 2>/dev/null; do sleep 0.1; ((i++ < 100)) || die "the job did not start"; done
+  on head scontrol requeue "$job"
+  # A requeued job waits two minutes unless it is told otherwise.
+  i=0
+  until [ "$(grep -c '^1 open=' "$home/requeue.out")" = 2 ]; do
+    on head scontrol update jobid="$job" starttime=now 2>/dev/null || true
+    sleep 0.2
+    ((i++ < 60)) || die "the job did not start again: $(tail -n 3 "$home/requeue.out")"
+  done
+  on head scancel "$job"
+  cp "$home/requeue.out" "$out"
+  count_is "$out" '^1 RDMA_TUNE_PROFILE=rt1' 2
+  local profiles
+  profiles=$(grep '^1 RDMA_TUNE_PROFILE=rt1' "$out" | sort -u | wc -l)
+  [ "$profiles" = 2 ] || die "the restarted job did not measure anew"
 }
 
 case_submit_08_bad_words_submit_nothing() {
