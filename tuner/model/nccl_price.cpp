@@ -104,7 +104,8 @@ FamilyPrices ncclPrices(const Shape& shape, const LatencyTable& table, Collectiv
                 rate = (rate - rate / ranks) * (gather ? 1 : 2);
             else
                 rate = rate * 2 * 10 / treeShare(protocol, bytes);
-            out.price[a][p] = ncclLatency(table, algorithm, protocol, what, shape.size, bytes) +
+            out.price[a][p] = ncclLatency(table, algorithm, protocol, what, shape.size,
+                                          isLarge(shape.size, bytes)) +
                               timeOf(rate, bytes);
         }
     return out;
@@ -116,14 +117,36 @@ FamilyPrices measuredPrices(const Pricing& pricing, const FamilyPrices& nccl, Co
     for (int a = 0; a < 2; ++a)
         for (int p = 0; p < kProtocols; ++p) {
             const Ticks price = nccl.price[a][p];
+            out.price[a][p] = price;
+            if (price >= 0)
+                out.price[a][p] += networkShare(pricing, static_cast<Algorithm>(a),
+                                                static_cast<Protocol>(p), what, bytes, 1, price);
+        }
+    return out;
+}
+
+FamilyPrices modelPrices(const Pricing& pricing, const Shape& shape, Collective what,
+                         std::uint64_t bytes) {
+    FamilyPrices out;
+    Shape kernels = shape;
+    kernels.rail_mbps = 4'000'000;  // no network binds: what is left is NVLink and the kernels
+    for (int a = 0; a < 2; ++a)
+        for (int p = 0; p < kProtocols; ++p) {
             const auto algorithm = static_cast<Algorithm>(a);
             const auto protocol = static_cast<Protocol>(p);
+            Way way;
+            out.price[a][p] = -1;
+            if (!wayOf(algorithm, what, way) || (protocol == Protocol::LL128 && !shape.nvlink))
+                continue;
+            const Rate rate = rateOf(busMbps(kernels, algorithm, protocol));
+            // From bus to message: a ring moves each byte (n-1)/n times for each passage, a tree
+            // twice.
+            const Rate whole =
+                a == kTree ? 2 * rate
+                           : (rate - rate / shape.size.ranks) * (way == Way::RingGather ? 1 : 2);
+            const Operation operation{algorithm, protocol, what, shape.size, shape.rails, bytes};
             out.price[a][p] =
-                price < 0 ? price
-                          : price +
-                                latencyShare(pricing.size, algorithm, protocol, what, bytes, 1,
-                                             pricing.step[a]) +
-                                bandwidthShare(pricing, algorithm, protocol, what, bytes, price);
+                timeOn(pricing.measured[a], pricing.latency, operation, timeOf(whole, bytes));
         }
     return out;
 }

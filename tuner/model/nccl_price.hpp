@@ -36,6 +36,11 @@ struct FamilyPrices {
 [[nodiscard]] FamilyPrices measuredPrices(const Pricing& pricing, const FamilyPrices& nccl,
                                           Collective what, std::uint64_t bytes);
 
+/// What the model itself expects on the measured network, NCCL's price left aside: the closed form
+/// of network.hpp, bound by the shape's kernels.
+[[nodiscard]] FamilyPrices modelPrices(const Pricing& pricing, const Shape& shape, Collective what,
+                                       std::uint64_t bytes);
+
 /// The cheapest entry; the first of equals, as NCCL does.
 [[nodiscard]] Choice cheapest(const FamilyPrices& prices);
 

@@ -1,4 +1,4 @@
-// The network's share: steps, bytes, and what each costs more than NCCL believes.
+// From a profile to what the network adds to NCCL's prices.
 #include "tuner/model/pricing.hpp"
 
 namespace rdmatune::model {
@@ -6,46 +6,60 @@ namespace {
 
 constexpr int kTree = static_cast<int>(Algorithm::Tree);
 constexpr int kRing = static_cast<int>(Algorithm::Ring);
-constexpr int kSimple = static_cast<int>(Protocol::Simple);
+constexpr Algorithm kAlgorithmOf[kWays] = {Algorithm::Tree, Algorithm::Ring, Algorithm::Ring};
+constexpr Collective kCollectiveOf[kWays] = {Collective::AllReduce, Collective::AllReduce,
+                                             Collective::AllGather};
+constexpr int kLeavingShift = 20;
 
-/// Ring with Simple is priced at 1.4 times its latency for larger messages ("plateau"): from 64
-/// bytes for each rank and channel on. The channels are not known here; with fewer than 16 the
-/// difference is far below the sizes where Simple can win.
-constexpr std::uint64_t kPlateauBytes = 64 * 16;
-
-Ticks withPlateau(Ticks latency, int algorithm, int protocol, Collective what, CommSize size,
-                  std::uint64_t bytes) {
-    const bool plateau = algorithm == kRing && protocol == kSimple &&
-                         what == Collective::AllReduce && bytes / size.ranks >= kPlateauBytes;
-    return plateau ? latency * 7 / 5 : latency;
-}
-
-/// Extra time per step between nodes: everything above the reference, and the worst edge once for
-/// each passage of the whole chain, spread over its steps.
-Ticks stepOf(const PatternFigures& figures, std::int64_t steps_per_passage, bool whole_job) {
-    if (figures.alpha_ns == 0) return 0;
-    std::int64_t extra = static_cast<std::int64_t>(figures.alpha_ns) - kReferenceAlphaNs;
-    if (whole_job && figures.alpha_worst_ns > figures.alpha_ns)
-        extra += (figures.alpha_worst_ns - figures.alpha_ns) / steps_per_passage;
-    // Beyond this nothing changes any more, and no product below can overflow.
-    constexpr std::int64_t kExtraMaxNs = 10'000'000;
-    return ticksFromNs(extra < kExtraMaxNs ? extra : kExtraMaxNs);
-}
-
-/// 10^6 bytes/s of a node over the rails in use; the worst edge's where it is sure to take part.
-std::uint64_t betaOf(const PatternFigures& figures, bool whole_job) {
+/// One pattern's network as measured, in place of what NCCL assumes.
+Network measuredNetwork(const PatternFigures& figures, const Network& assumed,
+                        std::uint64_t rails_used, std::uint64_t rails, bool whole_job) {
+    Network network = assumed;
+    // Beyond 10 ms nothing changes any more, and no product can overflow.
+    constexpr std::uint32_t kAlphaMaxNs = 10'000'000;
+    if (figures.alpha_ns != 0) {
+        const std::uint32_t alpha = figures.alpha_ns < kAlphaMaxNs ? figures.alpha_ns : kAlphaMaxNs;
+        network.alpha = ticksFromNs(alpha);
+        // The worst edge is sure to take part only where every node does.
+        const std::uint32_t worst =
+            figures.alpha_worst_ns < kAlphaMaxNs ? figures.alpha_worst_ns : kAlphaMaxNs;
+        if (whole_job && worst > alpha) network.worst_extra = ticksFromNs(worst - alpha);
+    }
     std::uint64_t beta = figures.beta_mbps;
     if (whole_job && figures.beta_worst_mbps != 0 && figures.beta_worst_mbps < beta)
         beta = figures.beta_worst_mbps;
-    return beta;
+    beta = beta * rails_used / rails;
+    if (beta != 0 && assumed.rate != 0) {
+        const Rate rate = rateOf(beta);
+        // Better than the link rate promises is no reason to believe in more than NCCL does.
+        if (rate > assumed.rate) network.rate = rate;
+    }
+    return network;
 }
 
 /// NCCL groups several operations: a ring's latency counts for each, the others' for each eight.
-std::int64_t latencyCount(int algorithm, int pipe_operations) {
+std::int64_t latencyCount(Algorithm algorithm, int pipe_operations) {
     const std::int64_t operations = pipe_operations < 1      ? 1
                                     : pipe_operations > 1024 ? 1024
                                                              : pipe_operations;
-    return algorithm == kRing ? operations : (operations + 7) / 8;
+    return algorithm == Algorithm::Ring ? operations : (operations + 7) / 8;
+}
+
+/// Steps between nodes as NCCL's formula counts them for ring and tree.
+std::int64_t ncclInterSteps(Algorithm algorithm, Collective what, CommSize size) {
+    const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
+    return passages * (algorithm == Algorithm::Ring ? size.nodes - 1 : log2Floor(size.nodes));
+}
+
+Ticks withSurcharge(Ticks latency, Algorithm algorithm, Protocol protocol, Collective what,
+                    bool large) {
+    const bool applies = large && algorithm == Algorithm::Ring && protocol == Protocol::Simple &&
+                         what == Collective::AllReduce;
+    return applies ? latency * 7 / 5 : latency;
+}
+
+std::uint64_t between(std::uint64_t a, std::uint64_t b, std::uint64_t over, int octave) {
+    return b > a ? a + scaled(b - a, over, octave) : a - scaled(a - b, over, octave, a);
 }
 
 }  // namespace
@@ -70,6 +84,33 @@ const char* describe(Aside aside) {
     return "for an unknown reason";
 }
 
+bool wayOf(Algorithm algorithm, Collective what, Way& way) {
+    const bool gather = what == Collective::AllGather || what == Collective::ReduceScatter;
+    if (what == Collective::AllReduce)
+        way = algorithm == Algorithm::Tree ? Way::TreeAllReduce : Way::RingAllReduce;
+    else
+        way = Way::RingGather;
+    return what == Collective::AllReduce || (gather && algorithm == Algorithm::Ring);
+}
+
+Terms Curve::find(std::uint64_t bytes) const {
+    int octave = kFirst;
+    if (bytes >> kFirst != 0) octave = 63 - __builtin_clzll(bytes);
+    if (octave > kFirst + kPoints - 2) octave = kFirst + kPoints - 2;
+    const std::uint64_t start = std::uint64_t{1} << octave;
+    const std::uint64_t over = bytes > start ? bytes - start : 0;
+    const Terms& low = at[octave - kFirst];
+    const Terms& high = at[octave - kFirst + 1];
+    Terms terms;
+    terms.fixed = static_cast<Ticks>(between(static_cast<std::uint64_t>(low.fixed),
+                                             static_cast<std::uint64_t>(high.fixed), over, octave));
+    terms.least = static_cast<Ticks>(between(static_cast<std::uint64_t>(low.least),
+                                             static_cast<std::uint64_t>(high.least), over, octave));
+    terms.share = between(low.share, high.share, over, octave);
+    if (terms.share > 1U << 16) terms.share = 1U << 16;
+    return terms;
+}
+
 Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out) {
     out = Pricing{};
     out.size = size;
@@ -87,118 +128,118 @@ Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out) {
     // drives one rail.
     out.rails = out.ranks_per_node < rails ? out.ranks_per_node : rails;
     out.rail_mbps = profile.rail_nominal_mbps;
-
-    out.step[kTree] = stepOf(profile.tree, log2Floor(size.nodes), whole_job);
-    out.step[kRing] = stepOf(profile.ring, size.nodes - 1, whole_job);
-    const PatternFigures* const figures[2] = {&profile.tree, &profile.ring};
-    for (int a = 0; a < 2; ++a) {
-        const std::uint64_t beta = betaOf(*figures[a], whole_job) * out.rails / rails;
-        const std::uint64_t nominal =
-            std::uint64_t{profile.rail_nominal_mbps} * out.rails * kHealthyShare / 1000;
-        if (beta == 0 || nominal == 0) continue;
-        out.measured[a] = rateOf(beta);
-        out.nominal[a] = rateOf(nominal);
-    }
+    const std::uint64_t nominal =
+        std::uint64_t{profile.rail_nominal_mbps} * out.rails * kHealthyShare / 1000;
+    if (nominal != 0) out.assumed.rate = rateOf(nominal);
+    out.measured[kTree] = measuredNetwork(profile.tree, out.assumed, out.rails, rails, whole_job);
+    out.measured[kRing] = measuredNetwork(profile.ring, out.assumed, out.rails, rails, whole_job);
+    out.corrects = !(out.measured[kTree] == out.assumed && out.measured[kRing] == out.assumed);
     const bool nothing_measured = profile.ring.alpha_ns == 0 && profile.tree.alpha_ns == 0 &&
-                                  out.measured[kTree] == 0 && out.measured[kRing] == 0;
-    out.corrects = out.step[kTree] != 0 || out.step[kRing] != 0 ||
-                   out.measured[kTree] > out.nominal[kTree] ||
-                   out.measured[kRing] > out.nominal[kRing];
+                                  profile.ring.beta_mbps == 0 && profile.tree.beta_mbps == 0;
     return nothing_measured && out.rules.count == 0 ? Aside::Unmeasured : Aside::No;
 }
 
-std::int64_t interSteps(Algorithm algorithm, Collective what, CommSize size) {
-    const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
-    switch (algorithm) {
-        case Algorithm::Ring:
-            return passages * (size.nodes - 1);
-        case Algorithm::Tree:
-        case Algorithm::NvlsTree:
-        case Algorithm::Pat:
-            return passages * log2Floor(size.nodes);
-        case Algorithm::Nvls:
-        case Algorithm::CollNetDirect:
-        case Algorithm::CollNetChain:
-            return passages;  // up into the switches, and down
-    }
-    return 0;
+void prepareCurves(Pricing& pricing) {
+    for (int way = 0; way < kWays; ++way)
+        for (int p = 0; p < kProtocols; ++p) {
+            Operation operation{kAlgorithmOf[way],  static_cast<Protocol>(p),
+                                kCollectiveOf[way], pricing.size,
+                                pricing.rails,      std::uint64_t{1} << kLeavingShift};
+            const int a = static_cast<int>(operation.algorithm);
+            pricing.leaving[way][p] = leavingBytes(operation);
+            for (int large = 0; large < 2; ++large)
+                pricing.nccl_latency[way][p][large] =
+                    ncclLatency(pricing.latency, operation.algorithm, operation.protocol,
+                                operation.what, pricing.size, large != 0);
+            for (int i = 0; i < Curve::kPoints; ++i) {
+                operation.bytes = std::uint64_t{1} << (Curve::kFirst + i);
+                pricing.assumed_curve[way][p].at[i] =
+                    termsOn(pricing.assumed, pricing.latency, operation);
+                pricing.measured_curve[way][p].at[i] =
+                    termsOn(pricing.measured[a], pricing.latency, operation);
+            }
+        }
 }
 
-std::uint64_t trafficShare(Algorithm algorithm, Collective what, CommSize size) {
-    constexpr std::uint64_t kOne = 4096;
-    const std::uint64_t all_but_own = kOne - kOne / size.ranks;
-    switch (algorithm) {
-        case Algorithm::Ring:
-            if (what == Collective::AllReduce) return 2 * all_but_own;
-            return what == Collective::AllGather || what == Collective::ReduceScatter ? all_but_own
-                                                                                      : kOne;
-        case Algorithm::Tree:
-        case Algorithm::NvlsTree:
-            // Inner node of one tree: half the message up, half down to each of two children; leaf
-            // of the other: half up. With two nodes there is one edge in each tree: half up, half
-            // down.
-            return size.nodes == 2 ? kOne : 2 * kOne;
-        case Algorithm::Pat:
-            return all_but_own;
-        case Algorithm::Nvls:
-        case Algorithm::CollNetDirect:
-        case Algorithm::CollNetChain:
-            return kOne;
-    }
-    return kOne;
+Ticks extraStep(const Pricing& pricing) {
+    const Network& ring = pricing.measured[kRing];
+    return ring.alpha - pricing.assumed.alpha + ring.worst_extra / (pricing.size.nodes - 1);
+}
+
+bool isLarge(CommSize size, std::uint64_t bytes) {
+    // NCCL: 64 bytes for each rank and channel. The channels are not known here; with fewer than 16
+    // the difference is far below the sizes where Simple can win.
+    constexpr std::uint64_t kBytesPerRank = 64 * 16;
+    return bytes >= kBytesPerRank * size.ranks;
 }
 
 Ticks ncclLatency(const LatencyTable& table, Algorithm algorithm, Protocol protocol,
-                  Collective what, CommSize size, std::uint64_t bytes) {
+                  Collective what, CommSize size, bool large) {
     const int a = static_cast<int>(algorithm);
     const int p = static_cast<int>(protocol);
-    const std::int64_t inter = interSteps(algorithm, what, size);
+    const std::int64_t inter = ncclInterSteps(algorithm, what, size);
     if (algorithm == Algorithm::Tree) {
         const std::int64_t intra = 2 * (static_cast<std::int64_t>(size.ranks / size.nodes) - 1);
         return table.base[a][p] + intra * table.intra[a][p] + inter * table.inter[a][p];
     }
     const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
     const std::int64_t steps = passages * (static_cast<std::int64_t>(size.ranks) - 1);
-    const Ticks overhead = p == kSimple ? 3 * table.post : table.post;
-    const Ticks intra = table.intra[a][p] > overhead ? table.intra[a][p] : overhead;
+    const Ticks post = protocol == Protocol::Simple ? 3 * table.post : table.post;
+    const Ticks intra = table.intra[a][p] > post ? table.intra[a][p] : post;
     // With one rank on each node NCCL takes the tree's step for the ring too.
     const Ticks step = size.ranks == size.nodes ? table.inter[kTree][p] : table.inter[a][p];
-    return withPlateau(table.base[a][p] + (steps - inter) * intra + inter * step, a, p, what, size,
-                       bytes);
+    return withSurcharge(table.base[a][p] + (steps - inter) * intra + inter * step, algorithm,
+                         protocol, what, large);
 }
 
-Ticks latencyShare(CommSize size, Algorithm algorithm, Protocol protocol, Collective what,
-                   std::uint64_t bytes, int pipe_operations, Ticks step) {
-    if (what == Collective::Broadcast || what == Collective::Reduce) return 0;
-    const int a = static_cast<int>(algorithm);
-    const Ticks once = withPlateau(interSteps(algorithm, what, size) * step, a,
-                                   static_cast<int>(protocol), what, size, bytes);
-    return latencyCount(a, pipe_operations) * once;
+Ticks writtenShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol, Collective what,
+                   std::uint64_t bytes, int pipe_operations) {
+    Way way;
+    if (pricing.written == 0 || !wayOf(algorithm, what, way)) return 0;
+    const Ticks once = ncclInterSteps(algorithm, what, pricing.size) * pricing.written;
+    return latencyCount(algorithm, pipe_operations) *
+           withSurcharge(once, algorithm, protocol, what, isLarge(pricing.size, bytes));
 }
 
-Ticks bandwidthShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
-                     Collective what, std::uint64_t bytes, Ticks price) {
-    const int a = static_cast<int>(algorithm);
-    if (what == Collective::Broadcast || what == Collective::Reduce) return 0;
-    if (pricing.measured[a] <= pricing.nominal[a]) return 0;
+Ticks networkShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol, Collective what,
+                   std::uint64_t bytes, int pipe_operations, Ticks price) {
+    Way way;
+    if (!wayOf(algorithm, what, way)) return 0;
+    const int w = static_cast<int>(way);
+    const int p = static_cast<int>(protocol);
+    const Network& measured = pricing.measured[static_cast<int>(algorithm)];
+    if (measured == pricing.assumed) return 0;
+    // NCCL's price has a share for bandwidth. Where that is more than the network needs, something
+    // else binds (NVLink, a kernel), and a slower network is felt only beyond it.
+    const Ticks latency = pricing.nccl_latency[w][p][isLarge(pricing.size, bytes) ? 1 : 0];
+    const Ticks bound = price > latency ? price - latency : 0;
+    const std::uint64_t leaving = scaled(bytes, pricing.leaving[w][p], kLeavingShift);
+    const Ticks before = timeOf(pricing.assumed.rate, leaving);
+    const Ticks after = timeOf(measured.rate, leaving);
+    const Ticks was =
+        timeFrom(pricing.assumed_curve[w][p].find(bytes), before > bound ? before : bound);
+    const Ticks is =
+        timeFrom(pricing.measured_curve[w][p].find(bytes), after > bound ? after : bound);
+    const std::int64_t more = latencyCount(algorithm, pipe_operations) - 1;
+    return is - was +
+           more * ncclInterSteps(algorithm, what, pricing.size) *
+               (measured.alpha - pricing.assumed.alpha);
+}
 
-    // The bytes on the wire: LL has a flag of four bytes with every four, LL128 of eight with every
-    // 120.
-    const std::uint64_t share = trafficShare(algorithm, what, pricing.size);
-    const std::uint64_t flagged = protocol == Protocol::LL      ? share * 2
-                                  : protocol == Protocol::LL128 ? share * 16 / 15
-                                                                : share;
-    const std::uint64_t wire = scaled(bytes, flagged, 12);
-    // NCCL's price has a share for bandwidth. Where that is larger than what the nominal network
-    // needs, something else binds (NVLink, the protocol), and a slower network is felt only beyond
-    // it.
-    const Ticks latency =
-        ncclLatency(pricing.latency, algorithm, protocol, what, pricing.size, bytes);
-    const Ticks priced = price > latency ? price - latency : 0;
-    const Ticks expected = timeOf(pricing.nominal[a], wire);
-    const Ticks bound = priced > expected ? priced : expected;
-    const Ticks needed = timeOf(pricing.measured[a], wire);
-    return needed > bound ? needed - bound : 0;
+Ticks shadowShare(const Pricing& pricing, Algorithm algorithm, Collective what, std::uint64_t bytes,
+                  Ticks price) {
+    const Network& measured = pricing.measured[kTree];
+    const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
+    const bool tree_like = algorithm == Algorithm::NvlsTree || algorithm == Algorithm::Pat;
+    // CollNet and NVLS go up into the switches and down: two passages of one step at most.
+    const std::int64_t steps = tree_like ? passages * log2Floor(pricing.size.nodes) : passages;
+    const std::uint64_t leaving =
+        algorithm == Algorithm::NvlsTree && pricing.size.nodes > 2 ? 2 * bytes : bytes;
+    const Ticks before = timeOf(pricing.assumed.rate, leaving);
+    const Ticks after = timeOf(measured.rate, leaving);
+    const Ticks bound = price > before ? price : before;
+    const Ticks slower = after > bound ? after - bound : 0;
+    return steps * (measured.alpha - pricing.assumed.alpha) + slower;
 }
 
 }  // namespace rdmatune::model

@@ -2,13 +2,13 @@
 // docs/tuner.md has the model. Whole numbers only; no allocation, no locks: it runs inside NCCL.
 #pragma once
 
-#include "tuner/model/constants.hpp"
+#include "tuner/model/network.hpp"
 #include "tuner/model/rules.hpp"
 #include "tuner/profile/profile.hpp"
 
 namespace rdmatune::model {
 
-/// Why a communicator, or one call, is left to NCCL alone.
+/// Why a communicator is left to NCCL alone.
 enum class Aside : std::uint8_t {
     No,
     OneNode,     ///< nothing crosses the network
@@ -21,6 +21,22 @@ enum class Aside : std::uint8_t {
 /// A fixed English phrase that completes "standing aside: ".
 [[nodiscard]] const char* describe(Aside aside);
 
+/// Ring or tree with one kind of collective: what is prepared once for a communicator.
+enum class Way : std::uint8_t { TreeAllReduce = 0, RingAllReduce = 1, RingGather = 2 };
+inline constexpr int kWays = 3;
+/// False for what is never re-priced: Broadcast and Reduce (a ring only: nothing to choose), tree
+/// with collectives that NCCL does not run as a tree.
+[[nodiscard]] bool wayOf(Algorithm algorithm, Collective what, Way& way);
+
+/// The closed form's terms at powers of two, from kFirst on; in between they are interpolated, so
+/// that a call needs no division.
+struct Curve {
+    static constexpr int kFirst = 8;  // 256 bytes
+    static constexpr int kPoints = 27;
+    Terms at[kPoints];
+    [[nodiscard]] Terms find(std::uint64_t bytes) const;
+};
+
 /// The network's share for one communicator. Made once; read by any number of threads.
 struct Pricing {
     CommSize size;
@@ -28,48 +44,55 @@ struct Pricing {
     std::uint32_t rails = 1;           ///< rails that this communicator can use
     std::uint32_t rail_mbps = 0;       ///< link rate of one, 10^6 bytes/s; 0: not known
 
-    /// What each step between nodes costs more than NCCL's constants say, [tree, ring]; may be
-    /// negative.
-    Ticks step[2] = {0, 0};
-    /// Of that, what has been written into NCCL's constants already: part of the prices it passes.
-    Ticks written = 0;
-
-    /// Time per byte that leaves a node, [tree, ring]: as measured, and as NCCL assumes. 0: not
-    /// known.
-    Rate measured[2] = {0, 0};
-    Rate nominal[2] = {0, 0};
-
+    Network assumed;        ///< the network that NCCL's constants stand for, with these rails
+    Network measured[2];    ///< [tree, ring]
     bool corrects = false;  ///< whether any price changes; else only the rules count
 
+    /// What a step between nodes costs more, as written into NCCL's constants: part of the prices
+    /// it passes.
+    Ticks written = 0;
     LatencyTable latency = kDefaultLatencies;  ///< NCCL's, before anything was written
+
     RuleSet rules;
+
+    Curve assumed_curve[kWays][kProtocols];
+    Curve measured_curve[kWays][kProtocols];
+    std::uint64_t leaving[kWays][kProtocols] = {};  ///< bytes that leave a node per byte, in 2^-20
+    Ticks nccl_latency[kWays][kProtocols][2] = {};  ///< NCCL's own: small messages, larger ones
 };
 
-/// Prepares `out` for a communicator. Anything but Aside::No: leave the communicator alone.
-/// `out` is written in every case.
+/// Reads the profile for a communicator. Anything but Aside::No: leave the communicator alone.
+/// `out` is written in every case, but for its curves.
 [[nodiscard]] Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out);
 
-/// Steps between nodes on the critical path: what is multiplied with Pricing::step.
-[[nodiscard]] std::int64_t interSteps(Algorithm algorithm, Collective what, CommSize size);
+/// Fills in the curves; after makePricing(), once `latency` is what it shall be.
+void prepareCurves(Pricing& pricing);
 
-/// Bytes that leave one node for each byte of the message, in 1/4096, before the protocol's flags.
-[[nodiscard]] std::uint64_t trafficShare(Algorithm algorithm, Collective what, CommSize size);
+/// What a ring's step between nodes takes more than NCCL's constants say, the worst edge's share
+/// included.
+[[nodiscard]] Ticks extraStep(const Pricing& pricing);
 
 /// NCCL's own latency (without bandwidth) of ring or tree, in ticks, as far as its constants tell.
+/// `large`: whether NCCL adds its surcharge for larger messages (ring with Simple, allreduce).
 [[nodiscard]] Ticks ncclLatency(const LatencyTable& table, Algorithm algorithm, Protocol protocol,
-                                Collective what, CommSize size, std::uint64_t bytes);
+                                Collective what, CommSize size, bool large);
+/// Where that surcharge begins, as far as it can be known from outside.
+[[nodiscard]] bool isLarge(CommSize size, std::uint64_t bytes);
 
-/// What steps between nodes that take `step` more each add to NCCL's price of ring or tree, in
-/// ticks. 0 for Broadcast and Reduce: they exist as a ring only, so it is the same for every
-/// protocol.
-[[nodiscard]] Ticks latencyShare(CommSize size, Algorithm algorithm, Protocol protocol,
+/// What `pricing.written` has added to a price of NCCL's, in ticks.
+[[nodiscard]] Ticks writtenShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
+                                 Collective what, std::uint64_t bytes, int pipe_operations);
+
+/// What the measured network adds to NCCL's price of ring or tree (`price`, before anything was
+/// written into the constants), in ticks. Exactly 0 where the network is as NCCL assumes.
+[[nodiscard]] Ticks networkShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
                                  Collective what, std::uint64_t bytes, int pipe_operations,
-                                 Ticks step);
+                                 Ticks price);
 
-/// What the measured bandwidth adds to NCCL's price of ring or tree (`price`, before anything was
-/// written into the constants), in ticks; never negative, 0 where nothing was measured.
-[[nodiscard]] Ticks bandwidthShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
-                                   Collective what, std::uint64_t bytes, Ticks price);
+/// The same for an algorithm that NCCL alone prices (NVLS tree, CollNet, PAT): the least it could
+/// be.
+[[nodiscard]] Ticks shadowShare(const Pricing& pricing, Algorithm algorithm, Collective what,
+                                std::uint64_t bytes, Ticks price);
 
 /// One entry of a table of prices.
 struct Choice {

@@ -48,8 +48,8 @@ bool readTable(const float* table, Prices& prices) {
 /// NCCL's price before anything was written into its constants.
 Ticks ncclPrice(const Call& call, int a, int p, Ticks given) {
     const Ticks written =
-        latencyShare(call.pricing.size, static_cast<Algorithm>(a), static_cast<Protocol>(p),
-                     call.what, call.bytes, call.pipe_operations, call.pricing.written);
+        writtenShare(call.pricing, static_cast<Algorithm>(a), static_cast<Protocol>(p), call.what,
+                     call.bytes, call.pipe_operations);
     return given > written ? given - written : 1;
 }
 
@@ -59,14 +59,10 @@ void priceFamily(const Call& call, Prices& prices) {
         for (int p = 0; p < kProtocols; ++p) {
             const Ticks given = prices.given[a][p];
             if (given == kNone) continue;
-            const auto algorithm = static_cast<Algorithm>(a);
-            const auto protocol = static_cast<Protocol>(p);
             const Ticks nccl = ncclPrice(call, a, p, given);
-            const Ticks price =
-                nccl +
-                latencyShare(call.pricing.size, algorithm, protocol, call.what, call.bytes,
-                             call.pipe_operations, call.pricing.step[a]) +
-                bandwidthShare(call.pricing, algorithm, protocol, call.what, call.bytes, nccl);
+            const Ticks price = nccl + networkShare(call.pricing, static_cast<Algorithm>(a),
+                                                    static_cast<Protocol>(p), call.what, call.bytes,
+                                                    call.pipe_operations, nccl);
             prices.now[a][p] = price < 1 ? 1 : price;
         }
 }
@@ -118,18 +114,8 @@ void guardProtocol(const Call& call, Prices& prices, Protocol protocol) {
 /// well. Only its rank among ring and tree is decided by this; its entry keeps NCCL's price.
 Ticks shadowPrice(const Call& call, int a, Ticks price) {
     if (a >= kAlgorithms) return price;
-    const auto algorithm = static_cast<Algorithm>(a);
-    constexpr int kTree = static_cast<int>(Algorithm::Tree);
-    Ticks shadow =
-        price + interSteps(algorithm, call.what, call.pricing.size) * call.pricing.step[kTree];
-    if (call.pricing.measured[kTree] > call.pricing.nominal[kTree]) {
-        const std::uint64_t share = trafficShare(algorithm, call.what, call.pricing.size);
-        const std::uint64_t wire = scaled(call.bytes, share, 12);
-        const Ticks needed = timeOf(call.pricing.measured[kTree], wire);
-        const Ticks expected = timeOf(call.pricing.nominal[kTree], wire);
-        const Ticks bound = price > expected ? price : expected;
-        if (needed > bound) shadow += needed - bound;
-    }
+    const Ticks shadow =
+        price + shadowShare(call.pricing, static_cast<Algorithm>(a), call.what, call.bytes, price);
     return shadow < 1 ? 1 : shadow;
 }
 
@@ -211,8 +197,9 @@ Choice cheapest(const float* table, int algorithms, int protocols) {
 
 bool reprice(const Pricing& pricing, Collective what, std::uint64_t bytes, int pipe_operations,
              float* table, int algorithms, int protocols) {
-    if (table == nullptr || bytes == 0 || algorithms < kFamily || algorithms > kAlgorithmsMax ||
-        protocols < kProtocols || protocols > kProtocolsMax ||
+    constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 48;
+    if (table == nullptr || bytes == 0 || bytes > kBytesMax || algorithms < kFamily ||
+        algorithms > kAlgorithmsMax || protocols < kProtocols || protocols > kProtocolsMax ||
         static_cast<int>(what) >= kCollectives)
         return false;
     const Rule* const rule = pricing.rules.find(what, bytes, pricing.size.nodes);

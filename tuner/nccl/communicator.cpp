@@ -68,7 +68,7 @@ void readLatencies(const Constants& constants, model::LatencyTable& table) {
 /// rest. Not with one rank per node: there NCCL takes tree's latency for every algorithm, PAT
 /// included.
 void writeLatencies(model::Pricing& pricing, Constants& constants) {
-    const model::Ticks step = pricing.step[static_cast<int>(model::Algorithm::Ring)];
+    const model::Ticks step = extraStep(pricing);
     if (step == 0 || pricing.size.ranks == pricing.size.nodes) return;
     const double us = static_cast<double>(step) / static_cast<double>(model::kTicksPerUs);
     for (int a = 0; a < 2; ++a)
@@ -124,6 +124,7 @@ Communicator* open(std::size_t ranks, std::size_t nodes, Logger logger,
         readLatencies(*constants, communicator->pricing.latency);
         writeLatencies(communicator->pricing, *constants);
     }
+    prepareCurves(communicator->pricing);
     if (first(kSaidPriced))
         say(logger, "pricing ring and tree for %zu ranks on %zu nodes", ranks, nodes);
     return communicator;

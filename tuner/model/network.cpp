@@ -1,0 +1,156 @@
+#include "tuner/model/network.hpp"
+
+namespace rdmatune::model {
+namespace {
+
+constexpr int kTree = static_cast<int>(Algorithm::Tree);
+constexpr int kRing = static_cast<int>(Algorithm::Ring);
+constexpr Ticks kReferenceAlpha = ticksFromNs(kReferenceAlphaNs);
+constexpr Ticks kLongest = Ticks{1} << 57;  // sums of a few stay below 2^60
+
+/// What one slot of a connection holds of the message (NCCL: 8 slots of 64 KB for LL, half of it
+/// flags; of 600 KB for LL128; of 512 KB for Simple), and how a ring and a tree make use of it.
+struct SlotUse {
+    std::uint64_t ring_chunk;  ///< largest chunk of a ring's step, per channel
+    std::uint64_t tree_chunk;  ///< largest chunk of a tree, per channel
+    std::uint64_t tree_least;  ///< chunks are cut down to this to fill the depth of the tree
+    std::int64_t
+        ring_window;  ///< steps that a ring may be ahead: both ends of a connection have slots
+    bool streams;     ///< inside a node a rank passes on line by line what it receives
+};
+constexpr SlotUse kSlots[kProtocols] = {{32'000, 32'000, 4'000, 16, true},
+                                        {576'000, 576'000, 16'000, 16, true},
+                                        {2'000'000, 512'000, 32'000, 4, false}};
+constexpr std::int64_t kTreeWindow = 16;  // chunks
+constexpr Rate kInsideRate = rateOf(400'000);
+/// What one of a tree's channels passes on, half up and half down (NCCL: 36 to 41 GB/s of bus
+/// bandwidth).
+constexpr std::uint64_t kTreeChannelMbps = 9'000;
+
+std::uint64_t channelsOf(std::uint32_t rails) {
+    return rails > 4 ? rails : 4;
+}
+
+std::uint64_t onTheWire(Protocol protocol, std::uint64_t bytes) {
+    // LL has a flag of four bytes with every four, LL128 of eight with every 120.
+    return protocol == Protocol::LL      ? bytes * 2
+           : protocol == Protocol::LL128 ? bytes + bytes / 15
+                                         : bytes;
+}
+
+Ticks larger(Ticks a, Ticks b) {
+    return a > b ? a : b;
+}
+
+/// a * count, cut off where it means nothing any more; both not negative.
+Ticks times(Ticks a, std::int64_t count) {
+    return static_cast<Ticks>(scaled(static_cast<std::uint64_t>(a),
+                                     static_cast<std::uint64_t>(count), 0,
+                                     static_cast<std::uint64_t>(kLongest)));
+}
+
+Ticks moved(Rate rate, std::uint64_t bytes) {
+    const Ticks time = timeOf(rate, bytes);
+    return time < kLongest ? time : kLongest;
+}
+
+std::uint64_t ceilDivide(std::uint64_t a, std::uint64_t b) {
+    return a / b + (a % b != 0 ? 1 : 0);
+}
+
+/// A step between nodes: NCCL's own figure with the network's latency in the reference's place.
+Ticks interHop(const Network& network, Ticks nccl) {
+    return larger(0, nccl - kReferenceAlpha) + network.alpha;
+}
+
+Terms ringTerms(const Network& network, const LatencyTable& table, const Operation& o) {
+    const int p = static_cast<int>(o.protocol);
+    const std::int64_t ranks = o.size.ranks;
+    const std::int64_t nodes = o.size.nodes;
+    const std::int64_t passages = o.what == Collective::AllReduce ? 2 : 1;
+    const std::int64_t steps = passages * (ranks - 1);
+    // The longest way of a chunk: with several ranks per node it leaves every node once in each
+    // passage.
+    const std::int64_t inter = passages * (ranks > nodes ? nodes : nodes - 1);
+    const std::int64_t intra = steps > inter ? steps - inter : 0;
+
+    const SlotUse& slots = kSlots[p];
+    const std::uint64_t part = ceilDivide(o.bytes, static_cast<std::uint64_t>(ranks));
+    const std::uint64_t loops = ceilDivide(part, slots.ring_chunk * channelsOf(o.rails));
+    // A chunk goes in two halves; the second follows while the first goes on.
+    const std::uint64_t half = ceilDivide(part, loops) / 2;
+
+    const Ticks post = o.protocol == Protocol::Simple ? 3 * table.post : table.post;
+    const Ticks inside =
+        larger(table.intra[kRing][p], post) + (slots.streams ? 0 : moved(kInsideRate, half));
+    // One rank per node: nothing hides a step, and NCCL takes the tree's figure.
+    const Ticks nccl = ranks == nodes ? table.inter[kTree][p] : table.inter[kRing][p];
+    const Ticks hop = interHop(network, nccl) + moved(network.rate, onTheWire(o.protocol, half));
+    const Ticks path = times(inside, intra) + times(hop, inter) + passages * network.worst_extra;
+    const Ticks paced =
+        times((hop + network.alpha + network.worst_extra) / slots.ring_window, steps);
+
+    Terms terms;
+    // A loop begins when the last step of the one before has left.
+    const Ticks leaving = moved(network.rate, onTheWire(o.protocol, 2 * half));
+    const Ticks next = larger(path / steps * (steps - 1) + leaving, paced);
+    terms.least = larger(path, paced) + times(next, static_cast<std::int64_t>(loops) - 1);
+    terms.share = 1U << 16;
+    return terms;
+}
+
+Terms treeTerms(const Network& network, const LatencyTable& table, const Operation& o) {
+    const int p = static_cast<int>(o.protocol);
+    const std::int64_t nodes = o.size.nodes;
+    const std::int64_t chain = (static_cast<std::int64_t>(o.size.ranks) + nodes - 1) / nodes - 1;
+    std::int64_t depth = 1;
+    while ((std::int64_t{1} << depth) < nodes) ++depth;
+
+    const SlotUse& slots = kSlots[p];
+    const std::uint64_t half = ceilDivide(o.bytes, 2);  // each of the two trees carries one
+    const std::uint64_t channels = channelsOf(o.rails);
+    std::uint64_t chunk = slots.tree_chunk * channels / 2;
+    const std::uint64_t wanted = static_cast<std::uint64_t>(depth + chain) * 4;
+    while (half < chunk * wanted && chunk > slots.tree_least * channels / 2) chunk /= 2;
+    const std::uint64_t chunks = ceilDivide(half, chunk);
+    const auto count = static_cast<std::int64_t>(chunks);
+
+    const Ticks chunk_time = moved(network.rate, onTheWire(o.protocol, ceilDivide(half, chunks)));
+    const Ticks hop = interHop(network, table.inter[kTree][p]) + chunk_time * (nodes == 2 ? 1 : 2);
+    const Ticks inside = table.intra[kTree][p] + moved(kInsideRate, ceilDivide(half, chunks) * 2);
+    Terms terms;
+    terms.fixed = 2 * (times(inside, chain) + times(hop, depth) + network.worst_extra);
+    // After the first chunk the others follow, at the pace of what is busiest or of the slots.
+    terms.share = ((chunks - 1) << 16) / chunks;
+    terms.least = times(hop + network.alpha + network.worst_extra, (count - 1) / kTreeWindow);
+    return terms;
+}
+
+}  // namespace
+
+Terms termsOn(const Network& network, const LatencyTable& table, const Operation& operation) {
+    Terms terms = operation.algorithm == Algorithm::Tree ? treeTerms(network, table, operation)
+                                                         : ringTerms(network, table, operation);
+    if (terms.fixed > kLongest) terms.fixed = kLongest;
+    if (terms.least > kLongest) terms.least = kLongest;
+    return terms;
+}
+
+std::uint64_t leavingBytes(const Operation& o) {
+    const std::uint64_t wire = onTheWire(o.protocol, o.bytes);
+    if (o.algorithm == Algorithm::Tree)
+        // Inner node of one tree: half of the message up, half down to each of two children; leaf
+        // of the other: half up. Three nodes form chains; two nodes have one edge in each tree.
+        return o.size.nodes == 2 ? wire : o.size.nodes == 3 ? wire + wire / 2 : 2 * wire;
+    const std::uint64_t all_but_own = wire - wire / o.size.ranks;
+    return o.what == Collective::AllReduce ? 2 * all_but_own : all_but_own;
+}
+
+Ticks timeOn(const Network& network, const LatencyTable& table, const Operation& operation,
+             Ticks bound) {
+    const Ticks busy = larger(moved(network.rate, leavingBytes(operation)), bound);
+    return table.base[static_cast<int>(operation.algorithm)][static_cast<int>(operation.protocol)] +
+           timeFrom(termsOn(network, table, operation), busy);
+}
+
+}  // namespace rdmatune::model
