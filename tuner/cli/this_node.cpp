@@ -12,8 +12,12 @@ namespace {
 /// The profile's text, once it is known to be sound.
 void takeProfile(const Environment& env, TaskFacts& facts) {
     const std::string* text = lookUp(env, "RDMA_TUNE_PROFILE");
+    if (text != nullptr && text->empty()) {  // a manifest's empty entry means none
+        facts.env.erase("RDMA_TUNE_PROFILE");
+        text = nullptr;
+    }
     if (text == nullptr) text = lookUp(env, "SLURM_RDMA_TUNE_PROFILE");
-    if (text == nullptr) {
+    if (text == nullptr || text->empty()) {
         if (const std::string* why = lookUp(env, "SLURM_RDMA_TUNE_UNTUNED"))
             facts.untuned_reason = *why;
         return;
