@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 
 import torch
 import torch.distributed as dist
@@ -106,14 +107,12 @@ def choose_device(local_rank):
 
 def what_was_given(device):
     """One line on this rank: where it runs and what its environment says about GPU, HCA and tuner."""
-    cores = sorted(os.sched_getaffinity(0))
-    seen = {name: os.environ.get(name, "-") for name in
-            ("CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES", "NCCL_IB_HCA", "NCCL_TUNER_PLUGIN")}
-    profile = os.environ.get("RDMA_TUNE_PROFILE", "")
-    return (f"{socket.gethostname()} {device} cores={cores[0]}-{cores[-1]} "
-            f"gpus={seen['CUDA_VISIBLE_DEVICES']} ucx={seen['UCX_NET_DEVICES']} "
-            f"ib={seen['NCCL_IB_HCA']} "
-            f"tuner={os.path.basename(seen['NCCL_TUNER_PLUGIN'])} profile={len(profile)} bytes")
+    cores = ",".join(str(core) for core in sorted(os.sched_getaffinity(0)))
+    told = " ".join(f"{name}={os.environ[name]}" for name in ("CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES")
+                    if name in os.environ)
+    profile = os.environ.get("RDMA_TUNE_PROFILE")
+    tuned = f"profile {zlib.crc32(profile.encode()):08x}" if profile else "no profile"
+    return f"{socket.gethostname()}, {device}, cores {cores}, {told or 'nothing set'}, {tuned}"
 
 
 def train(arguments, rank, world, local):
