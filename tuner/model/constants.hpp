@@ -27,8 +27,10 @@ inline constexpr std::uint64_t kHealthyShare = 960;
 /// message into one piece for each rank: there each piece may have kLlRingPiece.
 inline constexpr std::uint64_t kLlLargest = 256 * 1024;
 inline constexpr std::uint64_t kLlRingPiece = 32 * 1024;
-/// LL128 spends 1/16 of the bandwidth on flags; never newly chosen above this size.
+/// LL128 spends 1/16 of the bandwidth on flags, and its kernels carry less than Simple's: the same
+/// guard, with more room (public tunings of large clusters use it up to about 200 MB).
 inline constexpr std::uint64_t kLl128Largest = 64 * 1024 * 1024;
+inline constexpr std::uint64_t kLl128RingPiece = 4 * 1024 * 1024;
 
 /// Latencies of tree and ring in ticks: [Algorithm::Tree or ::Ring][Protocol].
 struct LatencyTable {

@@ -98,10 +98,10 @@ int ncclProtocol(const Call& call, const Prices& prices) {
 /// reports of tuners that did so are of losses of 2x to 39x.
 void guardProtocol(const Call& call, Prices& prices, Protocol protocol) {
     const int p = static_cast<int>(protocol);
-    const std::uint64_t pieces = call.pricing.size.ranks * kLlRingPiece;
-    const std::uint64_t ring_limit = pieces > kLlLargest ? pieces : kLlLargest;
-    const std::uint64_t limit[kFamily] = {protocol == Protocol::LL ? kLlLargest : kLl128Largest,
-                                          protocol == Protocol::LL ? ring_limit : kLl128Largest};
+    const bool ll = protocol == Protocol::LL;
+    const std::uint64_t largest = ll ? kLlLargest : kLl128Largest;
+    const std::uint64_t pieces = call.pricing.size.ranks * (ll ? kLlRingPiece : kLl128RingPiece);
+    const std::uint64_t limit[kFamily] = {largest, pieces > largest ? pieces : largest};
     if (call.bytes <= limit[0] || ncclProtocol(call, prices) == p) return;
     const Ticks floor = familyBest(prices, p);
     if (floor == kNone) return;

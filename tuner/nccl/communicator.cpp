@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "tuner/model/explain.hpp"
 #include "tuner/nccl/log.hpp"
 #include "tuner/profile/profile.hpp"
 
@@ -79,6 +80,28 @@ void writeLatencies(model::Pricing& pricing, Constants& constants) {
     pricing.written = step;
 }
 
+/// What `rdma-tune explain` shows, for the first communicator of the process that is priced. NCCL's
+/// own table decides in the end; these lines are by its documented formula.
+void explainOnce(const Communicator& communicator, Logger logger) {
+    const model::Pricing& pricing = communicator.pricing;
+    char line[model::kLineMax];
+    model::formatNetwork(pricing, line);
+    say(logger, "%s", line);
+    if (!pricing.corrects) {
+        say(logger, "no price changes; %zu rule(s) of the site", pricing.rules.count);
+        return;
+    }
+    const model::Shape shape = model::shapeOf(pricing);
+    constexpr model::Collective kWhat = model::Collective::AllReduce;
+    for (std::uint64_t bytes = model::kSmallest; bytes <= model::kLargest; bytes *= 8) {
+        model::formatRow(model::explain(pricing, shape, kWhat, bytes), kWhat, line);
+        say(logger, "%s", line);
+    }
+    model::formatCrossing(model::ringFrom(pricing, shape, kWhat, true),
+                          model::ringFrom(pricing, shape, kWhat, false), kWhat, line);
+    say(logger, "%s", line);
+}
+
 bool isSet(const char* variable) {
     const char* const value = std::getenv(variable);
     return value != nullptr && *value != '\0';
@@ -125,8 +148,7 @@ Communicator* open(std::size_t ranks, std::size_t nodes, Logger logger,
         writeLatencies(communicator->pricing, *constants);
     }
     prepareCurves(communicator->pricing);
-    if (first(kSaidPriced))
-        say(logger, "pricing ring and tree for %zu ranks on %zu nodes", ranks, nodes);
+    if (first(kSaidPriced)) explainOnce(*communicator, logger);
     return communicator;
 }
 

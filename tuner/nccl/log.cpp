@@ -6,7 +6,7 @@ namespace rdmatune::nccl {
 
 void say(Logger logger, const char* format, ...) {
     if (logger == nullptr) return;
-    char line[512];
+    char line[640];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);

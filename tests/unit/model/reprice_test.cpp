@@ -1,0 +1,339 @@
+// Re-pricing: never harmful, never beyond its own entries, and in the direction that physics
+// demands.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "cases.hpp"
+
+namespace rdmatune::model {
+namespace {
+
+constexpr Collective kAll[] = {Collective::Broadcast, Collective::Reduce, Collective::AllGather,
+                               Collective::ReduceScatter, Collective::AllReduce};
+
+bool applies(const Pricing& pricing, Collective what, std::uint64_t bytes, Table& table) {
+    return reprice(pricing, what, bytes, 1, table.data(), kAlgorithms, kProtocols);
+}
+
+Choice choiceOf(const Pricing& pricing, Collective what, std::uint64_t bytes, Table table) {
+    EXPECT_TRUE(applies(pricing, what, bytes, table));
+    return table.choice();
+}
+
+/// The first size, by powers of two, from which ring stays chosen.
+std::uint64_t ringFrom(const Pricing& pricing, const Shape& shape) {
+    std::uint64_t from = 0;
+    for (std::uint64_t bytes = std::uint64_t{1} << 34; bytes >= 1024; bytes /= 2) {
+        if (choiceOf(pricing, Collective::AllReduce, bytes,
+                     tableOf(shape, Collective::AllReduce, bytes))
+                .algorithm != 1)
+            break;
+        from = bytes;
+    }
+    return from == 0 ? UINT64_MAX : from;
+}
+
+TEST(NeverHarmful, TheAssumedNetworkChangesNotOneBit) {
+    for (const std::uint32_t nodes : {2U, 3U, 4U, 16U, 100U})
+        for (const std::uint32_t gpus : {1U, 4U, 8U})
+            for (const double nominal : {12.5, 25.0, 50.0}) {
+                const CommSize size{nodes * gpus, nodes};
+                const Pricing pricing = pricingOf(assumedProfile(nodes, nominal), size);
+                for (const Collective what : kAll)
+                    for (std::uint64_t bytes = 1; bytes < (std::uint64_t{1} << 35);
+                         bytes = bytes * 3 + 1) {
+                        Table table = tableOf(shapeOf(size, gpus, nominal), what, bytes);
+                        table.cost[5][2] = 50;
+                        const Table before = table;
+                        (void)applies(pricing, what, bytes, table);
+                        ASSERT_EQ(table, before) << nodes << " x " << gpus << ", " << bytes;
+                    }
+            }
+}
+
+TEST(NeverHarmful, RecordedTablesKeepTheirChoices) {
+    const std::vector<Recorded> all = recordedTables();
+    if (all.empty()) GTEST_SKIP() << "no recorded tables (RDMA_TUNE_CASES)";
+    ASSERT_GT(all.size(), 500U);
+    for (const Recorded& r : all)
+        // Better than the assumed bandwidth is not believed either.
+        for (const double share : {1.0, 1.02}) {
+            FabricProfile profile = assumedProfile(r.nodes, 50, r.gpus);
+            profile.ring.beta_mbps = profile.ring.beta_worst_mbps =
+                static_cast<std::uint32_t>(profile.ring.beta_mbps * share);
+            profile.tree = profile.ring;
+            const Pricing pricing = pricingOf(profile, {r.nodes * r.gpus, r.nodes});
+            Table table = r.table;
+            ASSERT_TRUE(applies(pricing, r.what, r.bytes, table));
+            ASSERT_EQ(table, r.table) << r.file << " " << r.bytes;
+        }
+}
+
+TEST(NeverHarmful, RecordedTablesOnlyMoveRingAndTree) {
+    const std::vector<Recorded> all = recordedTables();
+    if (all.empty()) GTEST_SKIP() << "no recorded tables (RDMA_TUNE_CASES)";
+    for (const Recorded& r : all)
+        for (const double alpha : {0.7, 2.0, 10.0, 100.0})
+            for (const double beta : {48.0, 24.0, 5.0}) {
+                const Pricing pricing = pricingOf(profileOf(r.nodes, alpha, beta, 50, r.gpus),
+                                                  {r.nodes * r.gpus, r.nodes});
+                Table table = r.table;
+                ASSERT_TRUE(applies(pricing, r.what, r.bytes, table));
+                for (int a = 0; a < kAlgorithms; ++a)
+                    for (int p = 0; p < kProtocols; ++p) {
+                        if (r.table.cost[a][p] < 0 || a > 1) {
+                            ASSERT_EQ(table.cost[a][p], r.table.cost[a][p])
+                                << r.file << " " << a << p;
+                        } else {
+                            ASSERT_GT(table.cost[a][p], 0) << r.file << " " << a << p;
+                        }
+                    }
+            }
+}
+
+TEST(NeverHarmful, SlightlySlowerThanAssumedChangesFewChoices) {
+    // A healthy fabric measures a little more than the reference; that must not turn choices round.
+    const CommSize size{32, 4};
+    const Pricing pricing = pricingOf(profileOf(4, 1.3, 47.5, 50), size);
+    const Shape shape = shapeOf(size, 8, 50);
+    int changed = 0;
+    for (std::uint64_t bytes = 1024; bytes <= (std::uint64_t{1} << 33); bytes *= 2) {
+        const Table table = tableOf(shape, Collective::AllReduce, bytes);
+        if (choiceOf(pricing, Collective::AllReduce, bytes, table) != table.choice()) ++changed;
+    }
+    EXPECT_LE(changed, 1);
+}
+
+TEST(Physics, HigherLatencyMovesRingTowardsLargerMessages) {
+    const CommSize size{32, 4};
+    const Shape shape = shapeOf(size, 8, 50);
+    std::uint64_t last = 0;
+    for (const double alpha : {1.0, 5.0, 15.0, 40.0, 100.0}) {
+        const std::uint64_t from = ringFrom(pricingOf(profileOf(4, alpha, 48, 50), size), shape);
+        EXPECT_GE(from, last) << alpha;
+        last = from;
+    }
+    EXPECT_GT(last, ringFrom(pricingOf(profileOf(4, 1, 48, 50), size), shape));
+}
+
+TEST(Physics, PricesGrowWithAlphaAndFallWithBeta) {
+    const CommSize size{64, 8};
+    const Shape shape = shapeOf(size, 8, 50);
+    for (std::uint64_t bytes = 1024; bytes < (std::uint64_t{1} << 34); bytes *= 4) {
+        Ticks last_alpha[2][3] = {};
+        Ticks last_beta[2][3] = {};
+        const FamilyPrices nccl =
+            ncclPrices(shape, kDefaultLatencies, Collective::AllReduce, bytes);
+        for (const double alpha : {1.0, 3.0, 10.0, 30.0}) {
+            const FamilyPrices p = measuredPrices(pricingOf(profileOf(8, alpha, 48, 50), size),
+                                                  nccl, Collective::AllReduce, bytes);
+            for (int a = 0; a < 2; ++a)
+                for (int k = 0; k < 3; ++k) {
+                    EXPECT_GE(p.price[a][k], last_alpha[a][k]);
+                    last_alpha[a][k] = p.price[a][k];
+                }
+        }
+        for (const double beta : {48.0, 30.0, 12.0, 3.0}) {
+            const FamilyPrices p = measuredPrices(pricingOf(profileOf(8, 2, beta, 50), size), nccl,
+                                                  Collective::AllReduce, bytes);
+            for (int a = 0; a < 2; ++a)
+                for (int k = 0; k < 3; ++k) {
+                    EXPECT_GE(p.price[a][k], last_beta[a][k]);
+                    last_beta[a][k] = p.price[a][k];
+                }
+        }
+    }
+}
+
+TEST(Physics, TheWorstEdgeCountsForTheWholeJobOnly) {
+    FabricProfile profile = profileOf(8, 2, 48, 50);
+    const Pricing plain = pricingOf(profile, {64, 8});
+    profile.ring.alpha_worst_ns = profile.tree.alpha_worst_ns = 40000;
+    profile.ring.beta_worst_mbps = profile.tree.beta_worst_mbps = 100000;
+    const Pricing slow = pricingOf(profile, {64, 8});
+    EXPECT_GT(slow.measured[1].worst_extra, plain.measured[1].worst_extra);
+    EXPECT_GT(slow.measured[1].rate, plain.measured[1].rate);
+    const Pricing part = pricingOf(profile, {32, 4});
+    EXPECT_EQ(part.measured[1].worst_extra, 0);
+    EXPECT_EQ(part.measured[1].rate, pricingOf(profileOf(8, 2, 48, 50), {32, 4}).measured[1].rate);
+}
+
+TEST(SubCommunicators, ArePricedForTheirOwnSize) {
+    const FabricProfile profile = profileOf(16, 20, 24, 50);
+    // One rank on each node: one rail, as NCCL's own table has it.
+    EXPECT_EQ(pricingOf(profile, {16, 16}).rails, 1U);
+    EXPECT_EQ(pricingOf(profile, {128, 16}).rails, 8U);
+    EXPECT_EQ(pricingOf(profile, {30, 8}).rails, 4U);  // uneven: up to four on a node
+    Pricing pricing;
+    EXPECT_EQ(makePricing(profile, {8, 1}, pricing), Aside::OneNode);
+    EXPECT_EQ(makePricing(profile, {17, 17}, pricing), Aside::MoreNodes);
+    const std::uint64_t bytes = 1 << 20;
+    const Ticks small = networkShare(pricingOf(profile, {16, 2}), Algorithm::Ring, Protocol::LL128,
+                                     Collective::AllReduce, bytes, 1, 100000);
+    const Ticks large = networkShare(pricingOf(profile, {128, 16}), Algorithm::Ring,
+                                     Protocol::LL128, Collective::AllReduce, bytes, 1, 100000);
+    EXPECT_GT(large, 4 * small);
+}
+
+TEST(Others, AreNotBeatenForNotBeingPriced) {
+    // NVLS tree crosses the same network: with latencies up, whoever was ahead stays ahead of it.
+    const CommSize size{32, 4};
+    const Shape shape = shapeOf(size, 8, 50);
+    const Pricing slow = pricingOf(profileOf(4, 60, 48, 50), size);
+    const std::uint64_t bytes = 64 * 1024;
+    Table table = tableOf(shape, Collective::AllReduce, bytes);
+    const Choice before = table.choice();
+    const float tree = table.cost[before.algorithm][before.protocol];
+    table.cost[5][2] = tree * 1.3F;
+    Table priced = table;
+    ASSERT_TRUE(applies(slow, Collective::AllReduce, bytes, priced));
+    EXPECT_LT(priced.choice().algorithm, 2);
+    EXPECT_EQ(priced.cost[5][2], table.cost[5][2]);
+    // And it stays ahead where it was ahead.
+    table.cost[5][2] = tree * 0.7F;
+    priced = table;
+    ASSERT_TRUE(applies(slow, Collective::AllReduce, bytes, priced));
+    EXPECT_EQ(priced.choice().algorithm, 5);
+    // A faster network than assumed does not let ring or tree pass it either.
+    priced = table;
+    ASSERT_TRUE(
+        applies(pricingOf(profileOf(4, 0.3, 48, 50), size), Collective::AllReduce, bytes, priced));
+    EXPECT_EQ(priced.choice().algorithm, 5);
+}
+
+TEST(Guards, LlIsNeverNewlyChosenForLargeMessages) {
+    std::mt19937 random(5);
+    std::uniform_real_distribution<float> cost(10, 5000);
+    const Pricing pricing = pricingOf(profileOf(4, 50, 20, 50), {32, 4});
+    const std::uint64_t bytes = std::uint64_t{8} << 20;
+    int seen = 0;
+    for (int i = 0; i < 20000; ++i) {
+        Table table;
+        for (int a = 0; a < 2; ++a)
+            for (float& us : table.cost[a]) us = cost(random);
+        const Choice before = table.choice();
+        const Choice after = choiceOf(pricing, Collective::AllReduce, bytes, table);
+        if (before.protocol != 0) {
+            ASSERT_NE(after.protocol, 0);
+        }
+        seen += before.protocol == 0 && after.protocol == 0 ? 1 : 0;
+    }
+    EXPECT_GT(seen, 100);  // what NCCL chose itself may stay
+}
+
+TEST(Rules, PinWhatIsAvailable) {
+    FabricProfile profile = profileOf(4, 1, 48, 50);
+    std::snprintf(profile.rules, sizeof profile.rules,
+                  "allreduce:0-65536:2-4:ring:ll/allreduce:65537-*:2-*:nvlstree:*");
+    const CommSize size{32, 4};
+    const Pricing pricing = pricingOf(profile, size);
+    const Shape shape = shapeOf(size, 8, 50);
+    EXPECT_EQ(choiceOf(pricing, Collective::AllReduce, 65536,
+                       tableOf(shape, Collective::AllReduce, 65536)),
+              (Choice{1, 0}));
+    // Not available: passed over.
+    const Table plain = tableOf(shape, Collective::AllReduce, 1 << 20);
+    EXPECT_EQ(choiceOf(pricing, Collective::AllReduce, 1 << 20, plain), plain.choice());
+    Table with = plain;
+    with.cost[5][2] = 90000;
+    EXPECT_EQ(choiceOf(pricing, Collective::AllReduce, 1 << 20, with), (Choice{5, 2}));
+    // Other collectives are not touched.
+    const Table gather = tableOf(shape, Collective::AllGather, 1024);
+    EXPECT_EQ(choiceOf(pricing, Collective::AllGather, 1024, gather), gather.choice());
+}
+
+TEST(Rules, LeaveToNcclUndoesThePricing) {
+    FabricProfile profile = profileOf(4, 100, 5, 50);
+    std::snprintf(profile.rules, sizeof profile.rules, "*:0-*:0-*:nccl:*");
+    const CommSize size{32, 4};
+    const Pricing pricing = pricingOf(profile, size);
+    for (std::uint64_t bytes = 1024; bytes < (std::uint64_t{1} << 33); bytes *= 2) {
+        Table table = tableOf(shapeOf(size, 8, 50), Collective::AllReduce, bytes);
+        const Table before = table;
+        ASSERT_TRUE(applies(pricing, Collective::AllReduce, bytes, table));
+        EXPECT_EQ(table, before);
+    }
+}
+
+TEST(WrongInput, StandsAside) {
+    const Pricing pricing = pricingOf(profileOf(4, 30, 20, 50), {32, 4});
+    const Table good = tableOf(shapeOf({32, 4}, 8, 50), Collective::AllReduce, 1 << 20);
+    const auto refuses = [&](std::uint64_t bytes, int algorithms, int protocols, float value) {
+        Table table = good;
+        table.cost[1][1] = value;
+        const Table before = table;
+        const bool done =
+            reprice(pricing, Collective::AllReduce, bytes, 1, table.data(), algorithms, protocols);
+        return !done && std::memcmp(&table, &before, sizeof table) == 0;
+    };
+    EXPECT_FALSE(refuses(1 << 20, 7, 3, 100.F));
+    EXPECT_TRUE(refuses(0, 7, 3, 100.F));
+    EXPECT_TRUE(refuses(UINT64_MAX, 7, 3, 100.F));
+    for (const int algorithms : {-1, 0, 1, 17, 1 << 30})
+        EXPECT_TRUE(refuses(1 << 20, algorithms, 3, 100.F));
+    for (const int protocols : {-3, 0, 2, 9}) EXPECT_TRUE(refuses(1 << 20, 2, protocols, 100.F));
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                            std::numeric_limits<float>::infinity(), 0.F, 1e13F})
+        EXPECT_TRUE(refuses(1 << 20, 7, 3, bad)) << bad;
+    EXPECT_FALSE(reprice(pricing, Collective::AllReduce, 1 << 20, 1, nullptr, 7, 3));
+    EXPECT_FALSE(
+        reprice(pricing, static_cast<Collective>(9), 1 << 20, 1, Table(good).data(), 7, 3));
+    // Nothing available at all is no error, and stays so.
+    Table none;
+    EXPECT_TRUE(applies(pricing, Collective::AllReduce, 1 << 20, none));
+    EXPECT_EQ(none, Table());
+}
+
+TEST(WrongInput, ImpossibleSizesStandAside) {
+    Pricing pricing;
+    const FabricProfile profile = profileOf(4, 30, 20, 50);
+    EXPECT_EQ(makePricing(profile, {0, 0}, pricing), Aside::BadSize);
+    EXPECT_EQ(makePricing(profile, {8, 0}, pricing), Aside::BadSize);
+    EXPECT_EQ(makePricing(profile, {2, 4}, pricing), Aside::BadSize);
+    EXPECT_EQ(makePricing(profile, {UINT32_MAX, 4}, pricing), Aside::BadSize);
+    FabricProfile neutral = profile;
+    neutral.neutral = true;
+    EXPECT_EQ(makePricing(neutral, {32, 4}, pricing), Aside::Neutral);
+    FabricProfile empty;
+    empty.nodes = 4;
+    EXPECT_EQ(makePricing(empty, {32, 4}, pricing), Aside::Unmeasured);
+    FabricProfile bad = profile;
+    std::snprintf(bad.rules, sizeof bad.rules, "nonsense");
+    EXPECT_EQ(makePricing(bad, {32, 4}, pricing), Aside::BadRules);
+    for (int a = 0; a <= static_cast<int>(Aside::BadRules); ++a)
+        EXPECT_GT(std::strlen(describe(static_cast<Aside>(a))), 5U);
+}
+
+TEST(WrongInput, ExtremeFiguresStayFinite) {
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 3000; ++i) {
+        FabricProfile p;
+        p.nodes = 1000000;
+        p.rails = static_cast<std::uint32_t>(random() % 33);
+        p.rail_nominal_mbps = static_cast<std::uint32_t>(random() % 1000000001);
+        for (PatternFigures* f : {&p.ring, &p.tree})
+            *f = {static_cast<std::uint32_t>(random() % 1000000001),
+                  static_cast<std::uint32_t>(random() % 1000000001),
+                  static_cast<std::uint32_t>(random() % 1000000001),
+                  static_cast<std::uint32_t>(random() % 1000000001)};
+        const auto nodes = static_cast<std::uint32_t>(2 + random() % 999999);
+        const auto ranks = static_cast<std::uint32_t>(nodes + random() % ((1U << 24) - nodes));
+        const Pricing pricing = pricingOf(p, {ranks, nodes});
+        Table table;
+        for (auto& row : table.cost)
+            for (float& us : row) us = std::exp2(static_cast<float>(random() % 39));
+        const std::uint64_t bytes = std::uint64_t{1} << (random() % 49);
+        ASSERT_TRUE(reprice(pricing, Collective::AllReduce, bytes,
+                            static_cast<int>(random() % 5000), table.data(), 7, 3));
+        for (const auto& row : table.cost)
+            for (const float us : row) ASSERT_TRUE(std::isfinite(us) && us > 0);
+    }
+}
+
+}  // namespace
+}  // namespace rdmatune::model
