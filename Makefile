@@ -122,7 +122,7 @@ UNIT_PROGRAMS := $(UNIT:%=$(BUILD)/tests/%_test)
 # ---- fuzzers and benchmarks: one program per tests/fuzz/*_fuzz.cpp and tests/bench/*_bench.cpp ---
 FUZZERS := $(patsubst tests/fuzz/%.cpp,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.cpp))
 BENCHES := $(patsubst tests/bench/%.cpp,$(BUILD)/bench/%,$(wildcard tests/bench/*_bench.cpp))
-$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(ROOM_LIBS)
+$(FUZZERS): $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/driver.o $(BUILD)/obj/spank/text.o $(ROOM_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
@@ -214,6 +214,7 @@ lint:
 # ---- installation ------------------------------------------------------------------------------
 INSTALLED_FILES = \
   755:$(PROGRAM):$(PREFIX)/bin/rdma-tune \
+  755:$(TASK_PROGRAM):$(PREFIX)/bin/rdma-tune-task \
   755:$(TASK_PROGRAM):$(PREFIX)/bin/rdma-tune-task \
   644:$(TUNER):$(LIBDIR)/libnccl-tuner-rdmatune.so \
   644:$(SPANK):$(SPANKDIR)/spank_rdma_tune.so \

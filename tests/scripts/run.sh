@@ -20,6 +20,17 @@ table_in_readme() {
 check "README.md's table is what \`rdma-tune options\` prints" table_in_readme
 check "the documents name every option, variable and subcommand" python3 "$here/documented.py" "$program" "$top"
 
+dead_links() { # links of the documentation that lead to no file, and documents that no index names
+  local page link
+  for page in "$top"/README.md "$top"/docs/*.md; do
+    grep -oE '\]\([^)#:]+' "$page" | sed 's/^](//' | while read -r link; do
+      [ -e "$(dirname "$page")/$link" ] || echo "${page#"$top"/}: $link"
+    done
+    [[ $page == */README.md ]] || grep -qF "($(basename "$page"))" "$top/docs/README.md" || echo "docs/README.md lacks $(basename "$page")"
+  done | grep .
+}
+refuse "links in the documentation lead somewhere, and the index is complete" dead_links
+
 uncommented() { # the sample with every default made a real line
   sed -E 's/^#([a-z_]+ = .+)$/\1/' "$top/conf/rdma-tune.conf" >"$work/all.conf"
   chmod 644 "$work/all.conf"
@@ -39,7 +50,7 @@ contains "the demo's topology has each GPU beside its own HCA" \
 staged() { make --no-print-directory -C "$top" BUILD="$BUILD" PREFIX=/opt/rt DESTDIR="$work/root" "$@"; }
 mkdir -p "$work/root/opt/rt/share/man/man1" && echo other >"$work/root/opt/rt/share/man/man1/other.1"
 check "make install" staged install
-for path in bin/rdma-tune lib/libnccl-tuner-rdmatune.so lib/slurm/spank_rdma_tune.so share/man/man1/rdma-tune.1 \
+for path in bin/rdma-tune bin/rdma-tune-task lib/libnccl-tuner-rdmatune.so lib/slurm/spank_rdma_tune.so share/man/man1/rdma-tune.1 \
   share/man/man5/rdma-tune.conf.5 share/man/man8/spank-rdma-tune.8 share/rdma-tune/conf/rdma-tune.conf \
   share/rdma-tune/examples/train.sbatch share/rdma-tune/train/train_ddp.py; do
   check "installed: $path" test -s "$work/root/opt/rt/$path"
