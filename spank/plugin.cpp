@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
@@ -19,6 +20,12 @@ std::string hostName() {
     char name[256] = {};
     if (gethostname(name, sizeof name - 1) != 0) return "this node";
     return name;
+}
+
+std::string tookText(const std::string& what, double seconds) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%.3f", seconds);
+    return what + " took " + number + " s";
 }
 
 std::string reasonOf(const ChildOutcome& outcome, const std::string& what) {

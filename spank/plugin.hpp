@@ -20,6 +20,11 @@ inline constexpr const char* kInheritedVariable = "SLURM_RDMA_TUNE_INHERITED";
 /// Set for the program that measures, so that the srun it starts leaves its own step alone.
 inline constexpr const char* kNestedVariable = "SLURM_RDMA_TUNE_NESTED";
 
+/// Set for it, too: its agents expect kPluginVariable, which the plugin sets on each node. Where a
+/// node has no plugin, Slurm ignores the option without a word, and the agent can say it.
+inline constexpr const char* kExpectVariable = "RDMA_TUNE_EXPECT_PLUGIN";
+inline constexpr const char* kPluginVariable = "RDMA_TUNE_PLUGIN";
+
 /// How far a step has come in this process. slurmstepd forks the tasks from it.
 struct State {
     Sources sources;
@@ -27,6 +32,7 @@ struct State {
     bool active = false;  ///< slurmstepd: this step's tasks are to be prepared
     StepNote note;
     Options options;
+    bool nested = false;  ///< slurmstepd: the tasks are agents
     std::string report;   ///< what `rdma-tune node` printed; these bytes are never parsed here
     std::string failure;  ///< why there is no report
     int* said = nullptr;  ///< shared with the tasks: nonzero once a failure has been told
@@ -45,5 +51,7 @@ void slurmdInit();
 /// The first line of a child's standard error without our own prefix, or how it ended.
 [[nodiscard]] std::string reasonOf(const ChildOutcome& outcome, const std::string& what);
 [[nodiscard]] std::string hostName();
+/// "WHAT took 0.12 s"
+[[nodiscard]] std::string tookText(const std::string& what, double seconds);
 
 }  // namespace rdmatune::spank

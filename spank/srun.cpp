@@ -84,6 +84,7 @@ struct Step {
 ChildSpec measuring(const Step& step, const Options& options, Environment environment) {
     passOn(options, state().sources, environment);
     environment.set(kNestedVariable, "1");
+    environment.set(kExpectVariable, "1");
     // SLURM_JOB_NODELIST names the whole allocation; this step may have less.
     if (!step.node_list.empty()) environment.set("SLURM_STEP_NODELIST", step.node_list);
     char budget[32];
@@ -115,19 +116,19 @@ int measure(const Step& step, StepNote note, const Options& options,
         return refuse(note, "interrupted while measuring, so nothing is started");
     // A program that does not keep its own time limit would hang on every node as well.
     if (outcome.end == ChildOutcome::End::TimedOut) note.mode = Mode::Off;
-    if (!outcome.succeeded()) return untuned(note, reasonOf(outcome, "measuring"));
+    // Reaped: something in this srun ignores SIGCHLD; then what was printed decides.
+    if (!outcome.succeeded() && outcome.end != ChildOutcome::End::Reaped)
+        return untuned(note, reasonOf(outcome, "measuring"));
     const Result<Measured> measured = parseMeasured(outcome.output);
-    if (!measured) return untuned(note, measured.error().message);
+    if (!measured)
+        return untuned(
+            note, outcome.succeeded() ? measured.error().message : reasonOf(outcome, "measuring"));
     hand(kProfileVariable, measured->profile);
     if (!measured->agreed.empty()) hand(kAgreedVariable, measured->agreed);
     handNote(note);
     if (!note.quiet)
         for (const std::string& line : shownLines(outcome.errors, kShownLines)) tell(line);
-    if (note.verbose) {
-        char text[64];
-        std::snprintf(text, sizeof text, "measuring took %.2f s", outcome.seconds);
-        tell(text);
-    }
+    if (note.verbose) tell(tookText("measuring", outcome.seconds));
     return 0;
 }
 
@@ -190,7 +191,9 @@ int srunLocalUserInit(Handle handle) {
     for (const std::string& name : inherited) environment.unset(name);
     if (!inherited.empty()) hand(kInheritedVariable, join(inherited, ","));
     if (environment.get(kNestedVariable) != nullptr) {
-        handNote(StepNote{});
+        StepNote note;
+        note.nested = true;
+        handNote(note);
         return 0;
     }
     const auto job = handle.number(S_JOB_ID);

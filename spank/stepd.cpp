@@ -33,6 +33,7 @@ bool settle(const Environment& environment) {
     State& now = state();
     const std::string* told = environment.get(kStepVariable);
     const std::optional<StepNote> note = told == nullptr ? std::nullopt : StepNote::parse(*told);
+    now.nested = note && note->nested;
     if (note && note->mode == Mode::Off) return false;
     if (note && note->refuse) {  // srun has said why
         now.note = *note;
@@ -47,8 +48,8 @@ bool settle(const Environment& environment) {
         now.note = *note;
     } else {
         now.note = options ? noteOf(*options) : asked(sources, environment);
-        now.note.cpu_bind =
-            true;  // only srun's plugin can tell; better no cores than the user's lost
+        // Only srun's plugin can tell; better no cores than the user's choice lost.
+        now.note.cpu_bind = true;
     }
     if (now.note.mode == Mode::Off) return false;
     if (now.note.site_default && !hasGpus(environment)) return false;
@@ -85,12 +86,15 @@ void readNode(Handle handle, Environment environment) {
     // A slurmd that does not run as root (somebody tries Slurm out) has nobody else to become.
     if (getuid() == 0 || geteuid() == 0) spec.user = std::move(user);
     ChildOutcome outcome = runChild(spec);
-    if (!outcome.succeeded()) return fail(reasonOf(outcome, "reading this node's topology"));
+    if (!outcome.succeeded() && outcome.end != ChildOutcome::End::Reaped)
+        return fail(reasonOf(outcome, "reading this node's topology"));
     if (outcome.output.empty() || outcome.output.front() != '{')
         return fail("reading this node's topology gave no report");
     now.report = std::move(outcome.output);
     if (!now.note.quiet)
         for (const std::string& line : shownLines(outcome.errors, kShownLines)) tell(line);
+    if (now.note.verbose && *node == 0)
+        tell(hostName() + ": " + tookText("reading the topology", outcome.seconds));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "spank/plugin.hpp"
 #include "tuner/base/text.hpp"
+#include "tuner/base/version.hpp"
 
 namespace rdmatune::spank {
 namespace {
@@ -95,7 +96,7 @@ std::vector<std::string> forgetOuterStep(Environment& environment) {
     return names;
 }
 
-/// All or nothing: the reply is complete and sound before the first of it is applied.
+/// The reply is complete and sound before the first of it is applied.
 Status apply(Handle handle, const TaskReply& reply) {
     for (const auto& [name, value] : reply.set)
         if (!handle.set(name, value)) return Error{name + " could not be set"};
@@ -103,8 +104,6 @@ Status apply(Handle handle, const TaskReply& reply) {
         if (!handle.unset(name)) return Error{name + " could not be unset"};
     if (!reply.set.empty() && !handle.set(kSetVariable, remember(reply.set)))
         return Error{std::string(kSetVariable) + " could not be set"};
-    if (reply.cpus)
-        if (Status status = bindTo(*reply.cpus); !status) return status;
     return Done{};
 }
 
@@ -112,6 +111,7 @@ Status apply(Handle handle, const TaskReply& reply) {
 
 int taskInit(Handle handle) {
     const State& now = state();
+    if (now.nested) (void)handle.set(kPluginVariable, kVersion);
     if (!now.active) return 0;
     if (now.note.refuse) refuse();
     Environment environment = handle.environment();
@@ -147,10 +147,17 @@ int taskInit(Handle handle) {
         return fail(handle, environment, reasonOf(outcome, who));
     const Result<TaskReply> reply = parseTaskReply(outcome.output);
     if (!reply) return fail(handle, environment, who + " " + reply.error().message);
+    // The cores first: when the kernel refuses them, nothing has been changed yet.
+    if (reply->cpus)
+        if (const Status status = bindTo(*reply->cpus); !status)
+            return fail(handle, environment, who + ": " + status.error().message);
     if (const Status status = apply(handle, *reply); !status)
         return fail(handle, environment, who + ": " + status.error().message);
     if (!now.note.quiet)
         for (const std::string& line : reply->say) tell(line);
+    const auto node = handle.number(S_JOB_NODEID);
+    if (now.note.verbose && node == 0 && *local == 0)
+        tell(hostName() + ": " + tookText(who, outcome.seconds));
     return 0;
 }
 

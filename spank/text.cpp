@@ -137,6 +137,7 @@ std::string StepNote::str() const {
     if (told) text += ",told";
     if (cpu_bind) text += ",cpubind";
     if (refuse) text += ",refuse";
+    if (nested) text += ",nested";
     return text;
 }
 
@@ -166,6 +167,8 @@ std::optional<StepNote> StepNote::parse(std::string_view text) {
             note.cpu_bind = true;
         } else if (word == "refuse") {
             note.refuse = true;
+        } else if (word == "nested") {
+            note.nested = true;
         } else {
             return std::nullopt;
         }

@@ -49,6 +49,7 @@ struct StepNote {
     bool quiet = false;         ///< srun -Q
     bool told = false;          ///< why the step is untuned has been said
     bool refuse = false;        ///< no task of this step may start: strict, or interrupted
+    bool nested = false;        ///< a step of the program's own, for measuring
     bool cpu_bind = false;      ///< --cpu-bind or its variable was given: cores are left alone
     bool operator==(const StepNote&) const = default;
 

@@ -22,7 +22,7 @@ work=$(mktemp -d /tmp/rdma-tune-slurm.XXXXXX)
 chmod 755 "$work"
 out=$work/out err=$work/err rc=0 took=0
 # Names and addresses of this run alone.
-export CL_NAME=t$$ CL_BASE=$work/cluster CL_NET=10.$((128 + $$ / 256 % 64)).$(($$ % 256)) CL_CPUS=16
+export CL_NAME=t$$ CL_BASE=$work CL_NET=10.$((128 + $$ / 256 % 64)).$(($$ % 256)) CL_CPUS=16
 state=$CL_BASE/$CL_NAME
 # shellcheck source=tests/slurm/lib.sh
 . "$here/lib.sh"
@@ -32,7 +32,6 @@ for file in "$here"/cases_*.sh; do
 done
 trap finish EXIT
 trap 'exit 130' INT TERM
-mkdir -p "$CL_BASE"
 export CL_GPUS=$GPUS
 constrained=0
 if [ -d /sys/fs/cgroup/devices ] && mkdir "/sys/fs/cgroup/devices/$CL_NAME" 2>/dev/null; then

@@ -7,6 +7,7 @@
 #include "tuner/cli/command.hpp"
 #include "tuner/config/options.hpp"
 #include "tuner/fabric/agent.hpp"
+#include "tuner/fabric/agree.hpp"
 #include "tuner/fabric/node_reader.hpp"
 
 namespace rdmatune::cli {
@@ -22,6 +23,12 @@ struct AgentOptions {
 std::string variable(const char* name) {
     const char* value = std::getenv(name);
     return value == nullptr ? std::string() : std::string(value);
+}
+
+/// Measuring for srun's plugin on a node that has no such plugin itself: Slurm ignores the option
+/// there without a word, so this is where the user can be told.
+bool pluginMissing() {
+    return !variable("RDMA_TUNE_EXPECT_PLUGIN").empty() && variable("RDMA_TUNE_PLUGIN").empty();
 }
 
 /// "spine.leaf3.gpu07" -> "leaf3"; a cluster without a topology gives the node alone.
@@ -64,7 +71,10 @@ int run(const AgentOptions& given) {
         if (!options) return {0, {}, options.error().message};
         // A third of the budget: introductions are waited for during half of it.
         const double limit_s = std::min(options->node_timeout_s, given.budget_s / 3);
-        return reader.read(std::chrono::milliseconds(static_cast<long>(limit_s * 1000)));
+        fabric::NodeFacts facts =
+            reader.read(std::chrono::milliseconds(static_cast<long>(limit_s * 1000)));
+        if (pluginMissing()) facts.error = fabric::kNoPlugin;
+        return facts;
     };
     setup.make_transport = [&](const fabric::TransportChoice& choice, const fabric::NodeFacts&,
                                std::vector<std::string>& notes) {

@@ -133,7 +133,13 @@ Agreed agree(const std::vector<Hello>& hellos) {
     Groups unread;
     for (const Hello& hello : hellos)
         if (!hello.facts.error.empty()) unread[hello.facts.error].push_back(hello.host);
-    for (const auto& [why, hosts] : unread) out.notes.push_back(nameNodes(hosts) + ": " + why);
+    for (const auto& [why, hosts] : unread) {
+        const std::string text = nameNodes(hosts) + ": " + why;
+        if (why == kNoPlugin)
+            out.refusal = text;
+        else
+            out.notes.push_back(text);
+    }
 
     const std::size_t infiniband = fewest(hellos, LinkLayer::InfiniBand);
     const std::size_t ethernet = fewest(hellos, LinkLayer::Ethernet);

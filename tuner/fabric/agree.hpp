@@ -10,9 +10,16 @@
 
 namespace rdmatune::fabric {
 
+/// NodeFacts::error of a node whose slurmstepd has no plugin: its ranks would have no tuner, and
+/// ranks that choose differently hang.
+inline constexpr const char* kNoPlugin =
+    "plugstack.conf does not name the rdma-tune plugin there, so its ranks could not be tuned like "
+    "the others";
+
 struct Agreed {
     Agreement agreement;
     std::vector<std::string> notes;  ///< what differs, each one sentence that names the nodes
+    std::string refusal;             ///< why no rank of this step may be tuned; empty: nothing
 };
 
 /// Compares the agents' introductions: version, GPU count, HCA count, link layer, subnets. The

@@ -113,7 +113,7 @@ TEST(Section, CountsBytes) {
 }
 
 TEST(StepNote, SurvivesItsText) {
-    for (int bits = 0; bits < 3 * 128; ++bits) {
+    for (int bits = 0; bits < 3 * 256; ++bits) {
         StepNote note;
         note.mode = static_cast<Mode>(bits % 3);
         const int flags = bits / 3;
@@ -124,6 +124,7 @@ TEST(StepNote, SurvivesItsText) {
         note.told = (flags & 16) != 0;
         note.cpu_bind = (flags & 32) != 0;
         note.refuse = (flags & 64) != 0;
+        note.nested = (flags & 128) != 0;
         const auto back = StepNote::parse(note.str());
         ASSERT_TRUE(back) << note.str();
         EXPECT_EQ(*back, note);
