@@ -144,12 +144,9 @@ void applySubnet(const Node& node, const PlanRequest& request, Eligibility& out)
 }
 
 /// NCCL gives every HCA an equal share, so n HCAs together carry n times the slowest one's rate.
-/// The fastest ones are taken for as long as that grows (or stays): a slower one that would hold
-/// the others back is left out. For two HCAs this is: less than half the rate.
-void applySpeed(const Node& node, const PlanRequest& request, Eligibility& out) {
-    std::vector<double> rates;
-    for (const int hca : out.usable())
-        if (node.hcas[hca].rate_gbps > 0) rates.push_back(node.hcas[hca].rate_gbps);
+/// The fastest ones are taken for as long as that grows (or stays): a slower one would hold the
+/// others back. Returns the slowest rate that is still taken, 0 when no rate is known.
+double slowestWorthwhile(std::vector<double> rates) {
     std::ranges::sort(rates, std::greater<>());
     double best = 0;
     double slowest = 0;
@@ -158,14 +155,42 @@ void applySpeed(const Node& node, const PlanRequest& request, Eligibility& out) 
             best = together;
             slowest = rates[i];
         }
+    return slowest;
+}
+
+/// Below this fraction of the others' rate, being nearer does not make up for it: one HCA alone at
+/// full rate carries more than two at the slower one's.
+constexpr double kMuchSlower = 0.5;
+
+/// Whether some GPU would lose its nearest HCA with this one.
+bool isNearestForSome(const Node& node, const std::vector<int>& gpus, int hca,
+                      const std::vector<int>& faster) {
+    return std::ranges::any_of(gpus, [&](int gpu) {
+        return std::ranges::all_of(faster, [&](int other) {
+            return distanceBetween(node, gpu, hca) < distanceBetween(node, gpu, other);
+        });
+    });
+}
+
+void applySpeed(const Node& node, const PlanRequest& request, const std::vector<int>& gpus,
+                Eligibility& out) {
+    std::vector<double> rates;
+    const auto usable = out.usable();
+    for (const int hca : usable)
+        if (node.hcas[hca].rate_gbps > 0) rates.push_back(node.hcas[hca].rate_gbps);
+    const double slowest = slowestWorthwhile(rates);
+    std::vector<int> faster;
+    for (const int hca : usable)
+        if (node.hcas[hca].rate_gbps >= slowest) faster.push_back(hca);
     for (const int hca : judged(node, request, out)) {
         const Hca& it = node.hcas[hca];
         // A bond may report one port's rate, and has two.
         const double rate = it.is_bond ? 2 * it.rate_gbps : it.rate_gbps;
-        if (it.rate_gbps > 0 && rate < slowest)
-            out.verdicts[hca] = {
-                "slow", "It runs at " + gbps(it.rate_gbps) + ", the others at " + gbps(slowest) +
-                            " or more: with equal shares it would hold them back."};
+        if (it.rate_gbps <= 0 || rate >= slowest) continue;
+        if (rate >= kMuchSlower * slowest && isNearestForSome(node, gpus, hca, faster)) continue;
+        out.verdicts[hca] = {"slow", "It runs at " + gbps(it.rate_gbps) + ", the others at " +
+                                         gbps(slowest) +
+                                         " or more: with equal shares it would hold them back."};
     }
 }
 
@@ -176,7 +201,7 @@ void applyFabric(const Node& node, const PlanRequest& request, const std::vector
     applyLinkLocal(node, request, out);
     applyLinkLayer(node, request, gpus, out);
     applySubnet(node, request, out);
-    applySpeed(node, request, out);
+    applySpeed(node, request, gpus, out);
 }
 
 }  // namespace rdmatune

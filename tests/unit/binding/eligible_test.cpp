@@ -136,6 +136,19 @@ TEST(Eligible, SlowIsWhatWouldHoldTheOthersBack) {
     EXPECT_EQ(codes(with({0, 0, 400})), (Codes{"-", "-", "-"}));  // 0: not known
 }
 
+TEST(Eligible, NearerIsKeptUnlessMuchSlower) {
+    NodeBuilder builder;
+    builder.gpus(1).hca("near").hca("far0").hca("far1").near(0, 0, Distance::Pix);
+    Node node = builder.build();
+    node.hcas[0].rate_gbps = 200;
+    EXPECT_EQ(codes(node), (Codes{"-", "-", "-"}));
+    node.hcas[0].rate_gbps = 100;  // a management port that happens to be in the GPU's switch
+    EXPECT_EQ(codes(node), (Codes{"slow", "-", "-"}));
+    node.hcas[0].rate_gbps = 200;
+    node.distance[0] = {Distance::Pix, Distance::Pix, Distance::Pix};
+    EXPECT_EQ(codes(node), (Codes{"slow", "-", "-"})) << "three at 200 carry less than two at 400";
+}
+
 TEST(Eligible, SitesIncludeOverrulesJudgementButNotFacts) {
     NodeBuilder builder;
     builder.hca("a").hca("slow");
