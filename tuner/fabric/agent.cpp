@@ -116,13 +116,14 @@ class Agent {
         for (const auto& [peer, why] : lost)
             (void)say(message("lost").add("peer", peer).add("why", why));
         if (!transport) {
+            declineLanes(*mesh_, neighbours, {command.id, command.cookie, deadline});
             (void)say(
                 message("ready").add("ok", 0).add("why", transport.error().message.substr(0, 600)));
             return;
         }
         phases_ =
             std::make_unique<Phases>(*mesh_, std::move(*transport), command.cookie, self_, nodes_);
-        phases_->connect(deadline);
+        phases_->connect(command.id, deadline);
         Transport& used = phases_->transport();
         Message ready = message("ready");
         ready.add("ok", 1).add("transport", static_cast<int>(used.kind()));
@@ -141,7 +142,8 @@ class Agent {
         const auto connect_time = std::chrono::milliseconds(command.integer("connect"));
         if (phases_)
             for (const PairResult& result : phases_->retest(
-                     readPairs(command, nodes_), received + connect_time, readTempo(command)))
+                     static_cast<int>(command.integer("id")), readPairs(command, nodes_),
+                     received + connect_time, readTempo(command)))
                 (void)say(pairMessage(setup_.number, result));
         (void)say(message("done"));
     }

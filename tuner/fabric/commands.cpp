@@ -21,13 +21,14 @@ constexpr std::size_t kLargestSize = std::size_t{1} << 32;
 
 Message setupMessage(const SetupCommand& command) {
     Message message(kEverybody, "setup");
-    message.add("cookie", command.cookie).add("verbs", command.verbs ? 1 : 0);
+    message.add("id", command.id).add("cookie", command.cookie).add("verbs", command.verbs ? 1 : 0);
     message.add("agreed", command.agreement).add("gpu", command.gpu_memory ? 1 : 0);
     return message.add("ms", command.time.count());
 }
 
 SetupCommand readSetup(const Message& message) {
     SetupCommand out;
+    out.id = static_cast<int>(std::clamp<std::int64_t>(message.integer("id"), 0, 1'000'000));
     out.cookie = message.text("cookie");
     out.verbs = message.integer("verbs") == 1;
     out.agreement = message.text("agreed");

@@ -12,6 +12,7 @@ namespace rdmatune::fabric {
 
 /// "Connect": the secret, what to connect over, and how long it may take.
 struct SetupCommand {
+    int id = 0;  ///< counts the controller's commands that connect agents
     std::string cookie;
     bool verbs = false;
     std::string agreement;

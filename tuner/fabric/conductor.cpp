@@ -98,6 +98,7 @@ bool Conductor::setUp() {
     cookie_ = makeCookie();
     if (cookie_.empty()) return failed("the kernel gives no random numbers for the agents' secret");
     Agreed agreed = agree(out_.members);
+    if (!agreed.refusal.empty()) return failed(agreed.refusal);
     out_.agreement = agreed.agreement;
     out_.notes.insert(out_.notes.end(), agreed.notes.begin(), agreed.notes.end());
     crew_.broadcast(tableLines(table_), end_);
@@ -114,6 +115,7 @@ bool Conductor::setUp() {
 
 bool Conductor::connect(bool verbs) {
     SetupCommand command;
+    command.id = ++connecting_;
     command.cookie = cookie_;
     command.verbs = verbs;
     command.agreement = verbs ? out_.agreement.str() : std::string();

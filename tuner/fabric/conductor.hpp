@@ -56,7 +56,8 @@ struct Outcome {
 };
 
 /// Measures with the agents of `crew`. Ends at `start` + budget at the latest, whatever the agents
-/// do; they have been told to end then, but not waited for.
+/// do; they have been told to end then, but not waited for. The caller ignores SIGPIPE: an agent
+/// may die while it is spoken to.
 [[nodiscard]] Outcome conduct(Crew& crew, const Assignment& assignment);
 
 }  // namespace rdmatune::fabric

@@ -69,21 +69,24 @@ Tempo Conductor::tempoFor(Clock::duration available) const {
 
 void Conductor::measure() {
     const int nodes = static_cast<int>(out_.members.size());
-    Tempo tempo = tempoFor(std::chrono::duration_cast<Clock::duration>(left() * kMeasureShare));
-    if (!go(tempo)) return endPhase("patterns");
-    // A network too slow for these slots (a long way, a crowded machine) gets one more, wider
-    // chance.
-    const Missing open = missing();
-    if (open.latencies == 0 && open.bandwidths == 0) return endPhase("patterns");
-    tempo.latency *= open.latencies > 0 ? 4 : 0;
-    tempo.bandwidth *= open.bandwidths > 0 ? 4 : 0;
-    const auto length = programmeFor(nodes, rails_).length(tempo);
-    const double share = static_cast<double>(toMilliseconds(left() * kMeasureShare).count()) /
-                         static_cast<double>(length.count());
-    constexpr double kWorthIt = 0.3;  // below this the slots would be hardly wider than before
-    if (share > kWorthIt) {
+    const Tempo usual =
+        tempoFor(std::chrono::duration_cast<Clock::duration>(left() * kMeasureShare));
+    Tempo tempo = usual;
+    // A network too slow for these slots (a long way, a crowded machine) gets more chances, each
+    // with wider slots, for what is still missing.
+    constexpr int kMostPasses = 4;
+    for (int pass = 0; go(tempo) && pass + 1 < kMostPasses; ++pass) {
+        const Missing open = missing();
+        if (open.latencies == 0 && open.bandwidths == 0) break;
+        const Tempo last = tempo;
+        tempo = usual;
+        tempo.latency *= open.latencies > 0 ? 4 << 2 * pass : 0;
+        tempo.bandwidth *= open.bandwidths > 0 ? 4 << 2 * pass : 0;
+        const auto length = programmeFor(nodes, rails_).length(tempo);
+        const double share = static_cast<double>(toMilliseconds(left() * kMeasureShare).count()) /
+                             static_cast<double>(length.count());
         scale(tempo, std::min(share, 1.0));
-        (void)go(tempo);
+        if (tempo.latency < last.latency * 2 && tempo.bandwidth < last.bandwidth * 2) break;
     }
     endPhase("patterns");
 }
@@ -147,7 +150,7 @@ void Conductor::retest() {
         return;
     }
     Message command(kEverybody, "retest");
-    command.add("connect", connect_time.count());
+    command.add("id", ++connecting_).add("connect", connect_time.count());
     addPairs(addTempo(command, tempo), pairs);
     crew_.broadcast(command.line(), end_);
     const int nodes = static_cast<int>(out_.members.size());

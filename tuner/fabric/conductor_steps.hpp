@@ -12,8 +12,9 @@
 
 namespace rdmatune::fabric {
 
-/// On top of what a step takes: the agents' answers must come back through the launcher.
-inline constexpr auto kAnswerTime = std::chrono::milliseconds(250);
+/// On top of what a step takes: the agents' answers must come back through the launcher, from
+/// machines that may be busy. Only a silent agent makes anybody wait that long.
+inline constexpr auto kAnswerTime = std::chrono::milliseconds(500);
 
 template <class Duration>
 std::chrono::milliseconds toMilliseconds(Duration time) {
@@ -114,6 +115,7 @@ class Conductor {
     std::map<int, int> position_;  ///< agent number -> place in the schedule
     std::map<int, std::vector<Endpoint>> table_;
     std::string cookie_;
+    int connecting_ = 0;  ///< commands so far that made agents connect
     std::set<std::string> noted_;
     std::set<std::string> lost_;
     std::vector<bool> present_;  ///< by position: has answered whenever it was asked

@@ -175,21 +175,40 @@ struct Tested {
     double bandwidth_badness = 1;
 };
 
-/// A verdict on the given tests if all of them are bad in the same respect.
-bool allBad(const std::vector<Tested>& tests, Verdict& out) {
+double badnessOf(const Tested& test, bool by_latency) {
+    return by_latency ? test.latency_badness : test.bandwidth_badness;
+}
+
+bool hasFigure(const Tested& test, bool by_latency) {
+    return by_latency ? test.pair->latency.has_value() : test.pair->gbs > 0;
+}
+
+/// A verdict on the given tests if at least `least` of them have a figure and all of those are bad,
+/// in the same respect.
+bool allBad(const std::vector<Tested>& tests, std::size_t least, Verdict& out) {
     for (const bool by_latency : {true, false}) {
         std::vector<double> figures;
+        bool all = true;
         for (const Tested& test : tests) {
-            if ((by_latency ? test.latency_badness : test.bandwidth_badness) <= 1) break;
+            if (!hasFigure(test, by_latency)) continue;
+            all = all && badnessOf(test, by_latency) > 1;
             figures.push_back(by_latency ? test.pair->latency->median_us : test.pair->gbs);
         }
-        if (figures.empty() || figures.size() != tests.size()) continue;
+        if (!all || figures.size() < least) continue;
         out.by_latency = by_latency;
         out.figure = median(figures);
-        out.partners = static_cast<int>(tests.size());
+        out.partners = static_cast<int>(figures.size());
         return true;
     }
     return false;
+}
+
+/// Whether one of the tests, other than with `other`, has a good figure.
+bool wellElsewhere(const std::vector<Tested>& tests, int other, bool by_latency) {
+    return std::any_of(tests.begin(), tests.end(), [&](const Tested& test) {
+        return test.pair->from != other && test.pair->to != other && hasFigure(test, by_latency) &&
+               badnessOf(test, by_latency) <= 1;
+    });
 }
 
 }  // namespace
@@ -225,8 +244,7 @@ std::vector<Verdict> judge(const std::vector<Suspect>& suspects,
         const auto tests = of_node.find(node);
         Verdict verdict;
         // One slow partner may be the partner's fault.
-        if (tests == of_node.end() || tests->second.size() < 2 || !allBad(tests->second, verdict))
-            continue;
+        if (tests == of_node.end() || !allBad(tests->second, 2, verdict)) continue;
         verdict.node = node;
         verdict.others = othersThan(node, -1, verdict.by_latency);
         out.push_back(verdict);
@@ -237,9 +255,11 @@ std::vector<Verdict> judge(const std::vector<Suspect>& suspects,
         Verdict verdict;
         if (bad.contains(suspect.from) || bad.contains(suspect.to) || again == of_pair.end())
             continue;
+        if (!allBad({again->second}, 1, verdict)) continue;
         // Without a good figure of both ends elsewhere it cannot be told from a bad node.
-        if (of_node[suspect.from].size() < 2 || of_node[suspect.to].size() < 2) continue;
-        if (!allBad({again->second}, verdict)) continue;
+        if (!wellElsewhere(of_node[suspect.from], suspect.to, verdict.by_latency) ||
+            !wellElsewhere(of_node[suspect.to], suspect.from, verdict.by_latency))
+            continue;
         verdict.kind = Verdict::Kind::Link;
         verdict.node = suspect.from;
         verdict.other = suspect.to;

@@ -93,7 +93,7 @@ void Mesh::advance(Outgoing& out, short events) {
     const ssize_t got = recv(out.fd.get(), &answer, 1, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got == 1 && answer == kWelcome) {
-        peers_[out.peer] = std::move(out.fd);
+        adopt(out.peer, std::move(out.fd));
         out.done = true;
         return;
     }
@@ -134,8 +134,13 @@ bool Mesh::advance(Incoming& in) {
         return true;
     }
     // A peer may come before this end has been told to expect it; it is kept all the same.
-    if (sendAll(in.fd.get(), &kWelcome, 1, Clock::now())) peers_[from] = std::move(in.fd);
+    if (sendAll(in.fd.get(), &kWelcome, 1, Clock::now())) adopt(from, std::move(in.fd));
     return true;
+}
+
+void Mesh::adopt(int peer, Fd fd) {
+    peers_[peer] = std::move(fd);
+    begun_.erase(peer);
 }
 
 std::map<int, std::string> Mesh::connect(const std::set<int>& peers, Deadline deadline) {
@@ -202,29 +207,28 @@ Status Mesh::sendLine(int peer, std::string_view line, Deadline deadline) {
 Result<std::string> Mesh::receiveLine(int peer, Deadline deadline) {
     const auto at = peers_.find(peer);
     if (at == peers_.end()) return Error{"not connected"};
-    // Looks before it takes, so that nothing behind the line is read.
-    std::string line;
+    std::string& begun = begun_[peer];
     constexpr std::size_t kLongest = 256 * 1024;
-    std::array<char, 4096> chunk{};
-    while (line.size() < kLongest) {
-        const ssize_t seen =
-            recv(at->second.get(), chunk.data(), chunk.size(), MSG_PEEK | MSG_DONTWAIT);
-        std::size_t want = seen > 0 ? static_cast<std::size_t>(seen) : 1;
-        const auto* end =
-            seen > 0 ? static_cast<const char*>(std::memchr(chunk.data(), '\n', want)) : nullptr;
-        if (end != nullptr) want = static_cast<std::size_t>(end - chunk.data()) + 1;
-        if (Status status = receiveAll(at->second.get(), chunk.data(), want, deadline); !status) {
-            peers_.erase(at);
-            return status.error();
-        }
-        line.append(chunk.data(), want);
-        if (line.back() == '\n') {
-            line.pop_back();
+    std::array<char, 4096> chunk;
+    for (;;) {
+        if (const auto end = begun.find('\n'); end != std::string::npos) {
+            std::string line = begun.substr(0, end);
+            begun.erase(0, end + 1);
             return line;
         }
+        const ssize_t got = recv(at->second.get(), chunk.data(), chunk.size(), MSG_DONTWAIT);
+        if (got > 0) {
+            begun.append(chunk.data(), static_cast<std::size_t>(got));
+            if (begun.size() < kLongest) continue;
+        }
+        const bool later = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+        if (later && waitReady(at->second.get(), POLLIN, deadline)) continue;
+        if (later) return Error{"no answer in time"};
+        peers_.erase(at);
+        begun_.erase(peer);
+        if (got > 0) return Error{"sent a line that does not end"};
+        return Error{got == 0 ? "closed the connection" : std::strerror(errno)};
     }
-    peers_.erase(at);
-    return Error{"sent a line that does not end"};
 }
 
 std::string Mesh::ownAddressTowards(int peer) const {

@@ -26,7 +26,8 @@ class Mesh {
     /// reason.
     [[nodiscard]] std::map<int, std::string> connect(const std::set<int>& peers, Deadline deadline);
 
-    /// One line to or from a connected peer; an error closes the connection.
+    /// One line to or from a connected peer. A connection that broke is forgotten; one whose peer
+    /// is merely late is not.
     [[nodiscard]] Status sendLine(int peer, std::string_view line, Deadline deadline);
     [[nodiscard]] Result<std::string> receiveLine(int peer, Deadline deadline);
 
@@ -41,12 +42,14 @@ class Mesh {
     void advance(Outgoing& out, short events);
     void accept(std::vector<Incoming>& incoming);
     bool advance(Incoming& in);
+    void adopt(int peer, Fd fd);
 
     Fd listener_;
     int self_;
     std::string cookie_;
     std::map<int, std::vector<Endpoint>> table_;
     std::map<int, Fd> peers_;
+    std::map<int, std::string> begun_;  ///< what came after the last whole line
 };
 
 }  // namespace rdmatune::fabric

@@ -37,7 +37,7 @@ struct Phases::Stream {
     std::string error;
 };
 
-void Phases::connect(Deadline deadline) {
+void Phases::connect(int id, Deadline deadline) {
     const std::vector<Edge> edges = edgesOfNode(self_, nodes_);
     const auto rails = static_cast<std::size_t>(transport_->rails());
     std::size_t count = 0;
@@ -59,7 +59,7 @@ void Phases::connect(Deadline deadline) {
         if (edge.pattern != Pattern::Ring) add(wired.backward);
         wired_.push_back(std::move(wired));
     }
-    connectLanes(mesh_, *transport_, lanes_, cookie_, deadline);
+    connectLanes(mesh_, *transport_, lanes_, {id, cookie_, deadline});
 }
 
 EdgeResult& Phases::resultOf(std::vector<EdgeResult>& results, const Edge& edge, bool down) const {
@@ -191,8 +191,8 @@ std::vector<EdgeResult> Phases::run(Clock::time_point start, const Tempo& tempo)
     return results;
 }
 
-std::vector<PairResult> Phases::retest(const std::vector<PairTest>& pairs, Clock::time_point start,
-                                       const Tempo& tempo) {
+std::vector<PairResult> Phases::retest(int id, const std::vector<PairTest>& pairs,
+                                       Clock::time_point start, const Tempo& tempo) {
     std::vector<PairTest> own;
     for (const PairTest& pair : pairs)
         if (pair.from == self_ || pair.to == self_) own.push_back(pair);
@@ -204,7 +204,7 @@ std::vector<PairResult> Phases::retest(const std::vector<PairTest>& pairs, Clock
         lanes[i].active = pair.from == self_;
         lanes[i].rail = static_cast<int>(i % rails);
     }
-    connectLanes(mesh_, *transport_, lanes, cookie_, start);
+    connectLanes(mesh_, *transport_, lanes, {id, cookie_, start});
 
     std::vector<PairResult> results;
     for (std::size_t i = 0; i < own.size(); ++i) {

@@ -49,13 +49,13 @@ class Phases {
           self_(self),
           nodes_(nodes) {}
 
-    /// Connects the links of all patterns.
-    void connect(Deadline deadline);
+    /// Connects the links of all patterns. `id`: of the controller's command, as in WiringOrder.
+    void connect(int id, Deadline deadline);
     /// Runs the programme, slot by slot from `start` on. One result for each edge that this agent
     /// initiates, and one for each tree edge that it sends down.
     [[nodiscard]] std::vector<EdgeResult> run(Clock::time_point start, const Tempo& tempo);
     /// Connects the pairs by `start`, then measures them. Results of those that start here.
-    [[nodiscard]] std::vector<PairResult> retest(const std::vector<PairTest>& pairs,
+    [[nodiscard]] std::vector<PairResult> retest(int id, const std::vector<PairTest>& pairs,
                                                  Clock::time_point start, const Tempo& tempo);
     /// For the collectives; false when a link is missing.
     [[nodiscard]] bool collectiveLinks(CollectiveLinks& out);

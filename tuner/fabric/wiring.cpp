@@ -45,10 +45,32 @@ void connectOne(Lane& lane, std::string_view told, const Transport& transport,
     lane.link.reset();
 }
 
+/// The peer's line for this order; older ones are dropped.
+Result<std::string> answerTo(Mesh& mesh, int peer, const WiringOrder& order) {
+    for (;;) {
+        Result<std::string> line = mesh.receiveLine(peer, order.deadline);
+        if (!line) return line;
+        const auto space = line->find(' ');
+        const auto id = parseInt<int>(std::string_view(*line).substr(0, space));
+        if (!id || space == std::string::npos)
+            return Error{"sent something that was not asked for"};
+        if (*id < order.id) continue;
+        if (*id > order.id) return Error{"has gone on to the next step"};
+        return line->substr(space + 1);
+    }
+}
+
 }  // namespace
 
+void declineLanes(Mesh& mesh, const std::set<int>& peers, const WiringOrder& order) {
+    for (const int peer : peers)
+        if (mesh.connected(peer))
+            (void)mesh.sendLine(peer, std::to_string(order.id) + " !", order.deadline);
+}
+
 void connectLanes(Mesh& mesh, Transport& transport, std::vector<Lane>& lanes,
-                  const std::string& cookie, Deadline deadline) {
+                  const WiringOrder& order) {
+    const Deadline deadline = order.deadline;
     LanesOfPeer of_peer;
     std::set<int> peers;
     for (Lane& lane : lanes) {
@@ -69,15 +91,19 @@ void connectLanes(Mesh& mesh, Transport& transport, std::vector<Lane>& lanes,
                 lane->error = link.error().message;
             told.push_back(describeLane(*lane, transport));
         }
-        if (Status status = mesh.sendLine(peer, join(told, " "), deadline); !status)
+        if (Status status =
+                mesh.sendLine(peer, std::to_string(order.id) + " " + join(told, " "), deadline);
+            !status)
             failAll(shared, status.error().message);
     }
     std::map<int, std::string> answers;
     for (auto& [peer, shared] : of_peer) {
         if (!mesh.connected(peer)) continue;
-        Result<std::string> line = mesh.receiveLine(peer, deadline);
+        Result<std::string> line = answerTo(mesh, peer, order);
         if (!line)
             failAll(shared, line.error().message);
+        else if (*line == "!")
+            failAll(shared, "it has no usable transport");
         else if (split(*line, ' ').size() != shared.size())
             failAll(shared, "counts other links than this agent does");
         else
@@ -89,7 +115,7 @@ void connectLanes(Mesh& mesh, Transport& transport, std::vector<Lane>& lanes,
             const auto told = split(line, ' ');
             for (std::size_t i = 0; i < told.size(); ++i)
                 if (Lane& lane = *of_peer[peer][i]; lane.active == active)
-                    connectOne(lane, told[i], transport, cookie, deadline);
+                    connectOne(lane, told[i], transport, order.cookie, deadline);
         }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,20 @@ struct Lane {
     std::string error;
 };
 
+/// Which of the controller's commands lanes are connected for: what a late agent says about an
+/// earlier one is not mistaken for its answer to this one.
+struct WiringOrder {
+    int id = 0;
+    std::string cookie;
+    Deadline deadline;
+};
+
 /// Connects all lanes by the deadline; what fails is said lane by lane. No lane waits for another
 /// agent's other lanes, so one dead or slow agent costs only the lanes to itself.
 void connectLanes(Mesh& mesh, Transport& transport, std::vector<Lane>& lanes,
-                  const std::string& cookie, Deadline deadline);
+                  const WiringOrder& order);
+
+/// Tells the peers that this end will connect nothing for this order, so that they do not wait.
+void declineLanes(Mesh& mesh, const std::set<int>& peers, const WiringOrder& order);
 
 }  // namespace rdmatune::fabric
