@@ -11,7 +11,7 @@ CXX    := g++
 endif
 CC     ?= cc
 SAN    ?=
-OPT    ?= -O2 -g
+OPT    ?= -O2 -g1
 LIBDIR ?= $(PREFIX)/lib
 MANDIR ?= $(PREFIX)/share/man
 # Samples of the configuration; a site copies what it wants to /etc.
