@@ -79,7 +79,7 @@ Result<Node> nodeHere(const Options& options, const SystemRoots& roots) {
     const auto names = hostNames();
     for (const auto& [pattern, file] : options.topology) {
         if (!matchesHost(pattern, names)) continue;
-        auto node = readTopologyFile(file);
+        auto node = readThisMachineThrough(file, roots);
         if (!node) return within("topology " + pattern + "=" + file, node.error());
         for (Gpu& gpu : node->gpus)
             if (!gpu.minor) gpu.minor = gpu.index;

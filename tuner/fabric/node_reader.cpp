@@ -22,7 +22,7 @@ namespace {
 
 Result<Node> readNode(const Options& options, const std::string& host) {
     for (const auto& [pattern, file] : options.topology)
-        if (fnmatch(pattern.c_str(), host.c_str(), 0) == 0) return readTopologyFile(file);
+        if (fnmatch(pattern.c_str(), host.c_str(), 0) == 0) return readThisMachineThrough(file);
     return readThisMachine();
 }
 

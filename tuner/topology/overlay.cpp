@@ -110,4 +110,15 @@ Node withSavedTopology(Node live, const Node& saved) {
     return live;
 }
 
+Result<Node> readThisMachineThrough(const std::string& file, const SystemRoots& roots) {
+    Result<Node> saved = readTopologyFile(file);
+    if (!saved) return saved;
+    Result<Node> live = readThisMachine(roots);
+    if (!live) {
+        saved->notes.push_back(live.error().message + "; the saved topology is used alone.");
+        return saved;
+    }
+    return withSavedTopology(std::move(*live), *saved);
+}
+
 }  // namespace rdmatune

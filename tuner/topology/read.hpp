@@ -35,6 +35,11 @@ struct SystemRoots {
 /// one of the two has is noted. A machine on which nothing at all was found is `saved` as it is.
 [[nodiscard]] Node withSavedTopology(Node live, const Node& saved);
 
+/// The running machine seen through the saved topology in `file`: what a site's `topology` setting
+/// asks for. Fails when the file cannot be read; a machine that cannot be read is the file alone.
+[[nodiscard]] Result<Node> readThisMachineThrough(const std::string& file,
+                                                  const SystemRoots& roots = {});
+
 /// A Node's one text form, JSON, and back. fromJson(toJson(n)) == n.
 [[nodiscard]] std::string nodeToJson(const Node& node, int indent = -1);
 [[nodiscard]] Result<Node> nodeFromJson(std::string_view json, const std::string& name);

@@ -93,7 +93,7 @@ TEST_P(Mutation, IsReadOrRefused) {
     const std::string whole = contents(GetParam());
     ASSERT_FALSE(whole.empty());
     std::mt19937 random(20240229);
-    constexpr int kRounds = 3000;
+    constexpr int kRounds = 1500;
     int read = 0;
     for (int i = 0; i < kRounds; ++i) {
         const Result<Node> node = readTopologyText(damaged(whole, random), "mutation");

@@ -81,6 +81,14 @@ TEST_F(Guest, FileOfAnotherMachineIsNotUsed) {
     EXPECT_TRUE(noted(node, "none of this machine's PCI addresses"));
 }
 
+TEST_F(Guest, FilesAreReadInOneGo) {
+    const std::string file = (testing::fixtures() / "nccl-virtual-switches.xml").string();
+    const Result<Node> node = readThisMachineThrough(file, tree.roots());
+    ASSERT_TRUE(node.ok()) << node.error().message;
+    EXPECT_EQ(distanceTo(*node, 1, "mlx5_0"), "PIX");
+    EXPECT_FALSE(readThisMachineThrough("/nonexistent.xml", tree.roots()).ok());
+}
+
 TEST(Overlay, MachineWithNothingIsTheFile) {
     const SysTree tree;
     tree.write("proc/sys/kernel/hostname", "here");
