@@ -53,18 +53,18 @@ struct PcieLink {
 };
 
 struct Gpu {
-    int index = 0;                  ///< position in PCI order; what `index` means everywhere
-    std::optional<PciAddress> pci;  ///< absent only in a pasted matrix
+    int index = 0;                    ///< position in PCI order; what `index` means everywhere
+    std::optional<PciAddress> pci;    ///< absent only in a pasted matrix
     std::optional<std::string> uuid;  ///< "GPU-..."
     std::optional<int> minor;         ///< N of /dev/nvidiaN (AMD: of /dev/dri/renderD(128+N))
     std::string vendor;               ///< "nvidia", "amd", "intel"
     std::string model;                ///< may be empty
     int numa = -1;                    ///< NUMA node's OS number, -1: not known
     int package = -1;
-    CpuSet cpus;                        ///< nearest CPUs; empty: not known
-    std::vector<PciAddress> pci_path;   ///< bridges from the root port down to the GPU
+    CpuSet cpus;                       ///< nearest CPUs; empty: not known
+    std::vector<PciAddress> pci_path;  ///< bridges from the root port down to the GPU
     PcieLink link;
-    std::vector<std::string> mig;  ///< UUIDs of MIG instances, when MIG is on
+    std::vector<std::string> mig;  ///< MIG instances, as CUDA_VISIBLE_DEVICES takes them
     bool operator==(const Gpu&) const = default;
 };
 
@@ -88,10 +88,10 @@ struct Hca {
     std::vector<PciAddress> pci_path;  ///< bridges from the root port down to the HCA
     PcieLink link;
     std::optional<PciAddress> physical_function;  ///< set when this is an SR-IOV virtual function
-    bool has_vfs = false;       ///< a physical function with virtual functions enabled
-    std::string bond_master;    ///< the bond its interface is enslaved to, if any
-    bool is_bond = false;       ///< an RDMA device on top of a bond (RoCE LAG)
-    int open_errno = 0;         ///< why /dev/infiniband/uverbsN could not be opened; 0: could, or not tried
+    bool has_vfs = false;     ///< a physical function with virtual functions enabled
+    std::string bond_master;  ///< the bond its interface is enslaved to, if any
+    bool is_bond = false;     ///< an RDMA device on top of a bond (RoCE LAG)
+    int open_errno = 0;       ///< of opening /dev/infiniband/uverbsN; 0: opened, or not tried
     bool operator==(const Hca&) const = default;
 
     /// "mlx5_0", or "mlx5_0:2" for any port but the first.
