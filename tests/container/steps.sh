@@ -74,6 +74,12 @@ contains "with the program but without the tuner: bound" "$(of 0 NCCL_IB_HCA=)" 
 contains "and untuned" "$(of 0 choice)" '^choice no tuner$'
 contains "in one line" "$(grep -E 'rdma-tune: .*libnccl-tuner' "$work/err" | sed 's/.*gpu0[12]//' | sort -u | wc -l)" '^1$'
 
+stack /dev /proc "$tuner"
+step --rdma-tune
+contains "with the tuner but without the program: tuned alike" \
+  "$(for rank in 0 1 2 3; do of $rank choice | md5sum; done | sort -u | wc -l) $(of 0 'choice tuner')" '^1 choice tuner v5 loaded$'
+contains "and unbound" "$(grep -cE '^[0-9] (NCCL_IB_HCA|UCX_)' "$work/out")" '^0$'
+
 stack /dev /proc
 step --rdma-tune=strict
 contains "strict: without the mounts no task starts" "$status $(grep -c choice "$work/out")" '^[1-9][0-9]* 0$'

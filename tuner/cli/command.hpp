@@ -22,6 +22,7 @@ Command addAgent(CLI::App& app, CLI::App*& subcommand);  ///< hidden: one node's
 Command addExplain(CLI::App& app, CLI::App*& subcommand);
 Command addProfile(CLI::App& app, CLI::App*& subcommand);
 Command addDoctor(CLI::App& app, CLI::App*& subcommand);
+Command addReport(CLI::App& app, CLI::App*& subcommand);
 Command addExec(CLI::App& app, CLI::App*& subcommand);
 Command addNode(CLI::App& app,
                 CLI::App*& subcommand);  ///< hidden: what user_init runs, prints Node and Plan

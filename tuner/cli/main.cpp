@@ -19,7 +19,7 @@ namespace {
 
 constexpr Registration kCommands[] = {addTopo,    addPlan,    addMeasure, addAgent,
                                       addExplain, addProfile, addDoctor,  addExec,
-                                      addNode,    addTask,    addOptions};
+                                      addNode,    addTask,    addOptions, addReport};
 
 int run(int argc, char** argv) {
     CLI::App app{

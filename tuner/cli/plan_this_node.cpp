@@ -29,6 +29,10 @@ bool isThisMachine(const Node& node, const SystemRoots& roots) {
 
 }  // namespace
 
+Diagnosis diagnoseHere(const Node& node, const SystemRoots& roots) {
+    return isThisMachine(node, roots) ? diagnose(node, roots) : judgeGdr(node, GdrFacts{});
+}
+
 Result<NodeReport> planThisNode(const Options& options, const Environment& env, int local_tasks,
                                 const SystemRoots& roots, bool one_of_slurms_tasks) {
     NodeReport out;
@@ -47,8 +51,7 @@ Result<NodeReport> planThisNode(const Options& options, const Environment& env, 
     auto plan = makePlan(out.node, out.request);
     if (!plan) return plan.error();
     out.plan = std::move(*plan);
-    out.diagnosis =
-        isThisMachine(out.node, roots) ? diagnose(out.node, roots) : judgeGdr(out.node, GdrFacts{});
+    out.diagnosis = diagnoseHere(out.node, roots);
     out.tuner = options.tuner;
     return out;
 }

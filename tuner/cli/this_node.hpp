@@ -20,6 +20,10 @@ namespace rdmatune::cli {
                                               int local_tasks, const SystemRoots& roots,
                                               bool one_of_slurms_tasks);
 
+/// What is wrong with this node. Of a saved topology that is not of this machine only what it
+/// tells.
+[[nodiscard]] Diagnosis diagnoseHere(const Node& node, const SystemRoots& roots);
+
 /// Looks at the running process as if it were the task (or is its child). The profile comes from
 /// RDMA_TUNE_PROFILE or, in a step, from SLURM_RDMA_TUNE_PROFILE; a damaged one is left out, and
 /// `untuned_reason` says so.

@@ -26,8 +26,9 @@ class Judge {
 
     Diagnosis run() {
         collect();
+        // Without an HCA there is nothing to register memory with.
         for (const Gpu& gpu : node_.gpus)
-            if (!ways_.contains(gpu.vendor))
+            if (!candidates_.empty() && !ways_.contains(gpu.vendor))
                 ways_[gpu.vendor] =
                     gdr::judgeRegistration(node_, facts_, gpu.vendor, out_.findings);
         chooseLevel();

@@ -479,6 +479,15 @@ TEST_F(Doctor, FilesThatAreCutOrStrangeAreNoDanger) {
               std::string::npos);
 }
 
+TEST_F(Doctor, GpusWithoutAnHcaNeedNoRegistration) {
+    node_.hcas.clear();
+    node_.distance.assign(2, {});
+    noDmabuf();
+    const Diagnosis diagnosis = run();
+    ASSERT_EQ(diagnosis.findings.size(), 1U) << diagnosisToJson(diagnosis, node_, 1);
+    EXPECT_EQ(diagnosis.findings[0].code, "hca-none");
+}
+
 TEST_F(Doctor, NoGpuNoHca) {
     node_ = {};
     tree_.file("proc/self/limits", limits("65536", "65536"));
