@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 
 #include "tuner/base/text.hpp"
@@ -31,6 +32,7 @@ class CpuMask {
     void add(int cpu) {
         if (cpu >= 0 && cpu < kMaxCpus) CPU_SET_S(cpu, bytes(), set_);
     }
+    void addAll() { std::memset(set_, 0xff, bytes()); }
     [[nodiscard]] CpuSet toSet() const {
         CpuSet out;
         for (int cpu = 0; cpu < kMaxCpus; ++cpu)
@@ -104,9 +106,9 @@ bool setAffinity(const CpuSet& cpus) {
 
 CpuSet cpusetLimit() {
     const CpuSet before = currentAffinity();
-    CpuSet all;
-    all.addRange(0, kMaxCpus - 1);
-    if (!setAffinity(all)) return before;
+    CpuMask all;  // as a mask: a CpuSet of that many took longer than all the rest of a task's start
+    all.addAll();
+    if (::sched_setaffinity(0, CpuMask::bytes(), all.get()) != 0) return before;
     const CpuSet limit = currentAffinity();
     return setAffinity(before) ? limit : before;
 }
