@@ -46,7 +46,7 @@ setup() {
 }
 
 run() {
-    local memory=1G smp=2 timeout=150 keep='' topology='' out guest follow status=99
+    local memory=1G smp=2 timeout=150 keep='' topology='' cpu=max out guest follow status=99
     while :; do
         case ${1:-} in
             --memory) memory=$2; shift 2 ;;
@@ -71,6 +71,7 @@ run() {
     if [ -n "$topology" ]; then
         mapfile -t devices < <("$here/guest/topology_devices.sh")
         memory=1536M smp=4,sockets=2,cores=2
+        cpu=max,-hypervisor  # a virtual machine's switches would not be believed
     fi
     share() {  # tag, path, options
         echo "-fsdev local,id=$1,path=$2,security_model=none,multidevs=remap$3"
@@ -82,7 +83,7 @@ run() {
     exec 9>"$work/lock"
     flock 9
     # KVM is not asked for: it would not make soft-RoCE's figures comparable between machines.
-    timeout --kill-after=5 "$timeout" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 \
+    timeout --kill-after=5 "$timeout" qemu-system-x86_64 -accel tcg,thread=multi -cpu "$cpu" -M q35 \
         -m "$memory" -smp "$smp" -nodefaults -display none -serial "file:$out/console" -no-reboot \
         -kernel "$work/vmlinux" -initrd "$work/initramfs" \
         -append "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=1 tsc=reliable modules=$work init_script=$here/guest/init.sh" \

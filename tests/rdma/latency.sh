@@ -1,7 +1,7 @@
 #!/bin/bash
 # latency.sh BUILD: the same link measured by us and by perftest, in turn, in one boot; and with
 # delays of known size added. Runs inside the guest (see guest.sh).
-# shellcheck source=tests/rdma/lib.sh
+# shellcheck source=lib.sh
 . "$(dirname "$(readlink -f "$0")")/lib.sh"
 probe=$1/tests/verbs_probe
 soft_roce_pair va vb

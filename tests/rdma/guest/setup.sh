@@ -7,7 +7,8 @@ here=$(dirname "$(readlink -f "$0")")
 work=$1
 
 packages=(qemu-system-x86 ibverbs-utils ibverbs-providers perftest rdma-core iproute2 iputils-ping
-    ethtool nftables hwloc-nox pciutils busybox-static kmod cpio xz-utils make gcc-12 python3)
+    ethtool nftables hwloc-nox pciutils busybox-static kmod cpio xz-utils make gcc-12 python3 binutils
+    slurmctld slurmd slurm-client munge)
 missing=()
 for package in "${packages[@]}"; do
     # hwloc's two packages provide the same programs; either will do.

@@ -6,7 +6,8 @@
  * Every bus that holds such a function gets config-space operations which patch reads of bytes
  * 0x00-0x03 (vendor, device) and 0x09-0x0b (class); then the function is removed and found anew.
  * Links can be made to look narrow: words=ADDRESS=OFFSET:VALUE,... replaces the 16-bit word at a
- * config-space offset in reads.
+ * config-space offset in reads. A driver called "nvidia" takes every NVIDIA function and does
+ * nothing with it.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -100,6 +101,15 @@ static int fake_write(struct pci_bus *bus, unsigned int devfn, int where, int si
 
 static struct pci_ops fake_ops = { .read = fake_read, .write = fake_write };
 
+static const struct pci_device_id gpu_ids[] = { { PCI_DEVICE(0x10de, PCI_ANY_ID) }, { } };
+
+static int gpu_probe(struct pci_dev *dev, const struct pci_device_id *id)
+{
+	return 0;
+}
+
+static struct pci_driver gpu_driver = { .name = "nvidia", .id_table = gpu_ids, .probe = gpu_probe };
+
 static int add_target(const char *text, bool word)
 {
 	struct target *t = &targets[n_targets];
@@ -155,7 +165,7 @@ static int __init fakeids_init(void)
 		pci_unlock_rescan_remove();
 	}
 	__module_get(THIS_MODULE);	/* the buses keep our operations: never unload */
-	return 0;
+	return pci_register_driver(&gpu_driver);
 }
 module_init(fakeids_init);
 MODULE_LICENSE("GPL");
