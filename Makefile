@@ -67,6 +67,8 @@ $(BUILD)/obj/%.o: %.cpp | $(LIBRARIES)
 
 $(BUILD)/obj/tuner/profile/%.o $(BUILD)/obj/tuner/model/%.o $(BUILD)/obj/tuner/nccl/%.o: EXTRA = $(FREESTANDING)
 $(BUILD)/obj/spank/%.o: EXTRA = -fvisibility=hidden
+# Command lines and unit tests are not fast code, and CLI11's and GoogleTest's templates are what building waits for.
+$(BUILD)/obj/tuner/cli/%.o $(BUILD)/obj/tests/unit/%.o: EXTRA = -O1
 
 define room_rule
 $(BUILD)/lib/librt-$(1).a: $$(call objects,tuner/$(1))
@@ -105,6 +107,7 @@ $(TUNER): $(foreach r,$(NCCL_ROOMS),$(call objects,tuner/$(r))) tuner/nccl/expor
 # ---- unit tests: one program per folder of tests/unit ------------------------------------------
 UNIT := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard tests/unit/*/*_test.cpp)))))
 # The plugin's parts that need no Slurm.
+UNIT_EXTRA_nccl := $(TUNER)
 UNIT_EXTRA_spank := $(patsubst %,$(BUILD)/obj/spank/%.o,text settings interrupt)
 define unit_rule
 $(BUILD)/tests/$(1)_test: $$(call objects,tests/unit/$(1)) $$(UNIT_EXTRA_$(1)) $(ROOM_LIBS)
@@ -118,6 +121,14 @@ endef
 $(foreach u,$(UNIT),$(eval $(call unit_rule,$(u))))
 
 UNIT_PROGRAMS := $(UNIT:%=$(BUILD)/tests/%_test)
+# The NCCL plugin is tested as NCCL uses it: opened by its path.
+$(BUILD)/obj/tests/unit/nccl/%.o: EXTRA = -DTUNER_PATH='"$(abspath $(TUNER))"'
+
+# ---- tests/model: the simulator's program ---------------------------------------------------------
+$(BUILD)/model/sweep: $(call objects,tests/model) $(BUILD)/lib/librt-model.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $^ -pthread
 
 # ---- fuzzers and benchmarks: one program per tests/fuzz/*_fuzz.cpp and tests/bench/*_bench.cpp ---
 FUZZERS := $(patsubst tests/fuzz/%.cpp,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.cpp))
@@ -130,6 +141,8 @@ $(BENCHES): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lbenchmark -ldl -pthread
+
+$(BUILD)/bench/tuner_bench: $(call objects,tuner/nccl)
 
 # Everything that is compiled, so that one `make -j` fills the machine before any test runs.
 .PHONY: test-programs fuzz-programs bench-programs
