@@ -144,6 +144,13 @@ $(BENCHES): $(BUILD)/bench/%: $(BUILD)/obj/tests/bench/%.o $(ROOM_LIBS)
 
 $(BUILD)/bench/tuner_bench: $(call objects,tuner/nccl)
 
+# ---- tests/rdma: both ends of one verbs link, for the guest -------------------------------------
+VERBS_PROBE := $(BUILD)/tests/verbs_probe
+$(VERBS_PROBE): $(BUILD)/obj/tests/rdma/verbs_probe.o $(ROOM_LIBS)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
+
 # Everything that is compiled, so that one `make -j` fills the machine before any test runs.
 .PHONY: test-programs fuzz-programs bench-programs
 test-programs: $(UNIT_PROGRAMS)
@@ -187,7 +194,7 @@ check:
 
 check-all:
 	$(DEPS) $(CHECK_GROUPS) lint rdma
-	$(AGAIN) all test-programs
+	$(AGAIN) all test-programs $(VERBS_PROBE)
 	$(AGAIN) san-programs tsan-programs
 	$(RUN) $(SUITES) san tsan fuzz lint rdma
 
@@ -202,8 +209,8 @@ check-tsan:
 	$(RUN) tsan
 
 check-rdma:
-	$(DEPS) build test rdma
-	$(AGAIN) all
+	$(DEPS) build cluster test rdma
+	$(AGAIN) all $(VERBS_PROBE)
 	$(RUN) rdma
 
 .PHONY: san-programs tsan-programs

@@ -1,41 +1,48 @@
-// The profile is read inside the application: any text is a profile or is refused, and what is
-// accepted can be written and read again. The checksum is mended first, or no mutation would pass
-// it.
+// Whatever the text: it is a profile that can be written again just so, or it is refused. What is
+// accepted goes through the pricing, rules included.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
-#include <string_view>
 
+#include "tuner/config/rule_text.hpp"
+#include "tuner/model/pricing.hpp"
 #include "tuner/profile/crc32.hpp"
 #include "tuner/profile/profile.hpp"
 
 namespace {
 
-void read(const std::string& text) {
-    using namespace rdmatune;
-    FabricProfile profile;
-    if (parseProfile(text.c_str(), profile) != ProfileError::None) return;
-    char written[kProfileTextMax];
-    FabricProfile again;
-    if (formatProfile(profile, written, sizeof written) == 0 ||
-        parseProfile(written, again) != ProfileError::None || !(again == profile))
+void tryText(const std::string& text) {
+    rdmatune::FabricProfile profile;
+    if (rdmatune::parseProfile(text.c_str(), profile) != rdmatune::ProfileError::None) return;
+    char again[rdmatune::kProfileTextMax];
+    if (rdmatune::formatProfile(profile, again, sizeof again) == 0 ||
+        text.c_str() != std::string(again))
+        std::abort();
+    rdmatune::model::Pricing pricing;
+    if (makePricing(profile, {64, 8}, pricing) != rdmatune::model::Aside::No) return;
+    prepareCurves(pricing);
+    float table[7][3];
+    for (auto& row : table)
+        for (float& us : row) us = 100;
+    if (!reprice(pricing, rdmatune::model::Collective::AllReduce, 1 << 20, 1, &table[0][0], 7, 3))
         std::abort();
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    std::string text(reinterpret_cast<const char*>(data), size);
-    read(text);
-    constexpr std::string_view kField = ";crc=";
-    const std::size_t at = text.rfind(kField);
-    if (at == std::string::npos) return 0;
-    char sum[16];
-    for (const std::size_t covered : {at, at + 1}) {
-        std::snprintf(sum, sizeof sum, "%08x",
-                      static_cast<unsigned>(rdmatune::crc32(text.data(), covered)));
-        read(text.substr(0, at + kField.size()) + sum);
+    const std::string text(reinterpret_cast<const char*>(data), size);
+    tryText(text);
+    // With a right checksum, so that the fields are reached.
+    const std::string body = text.substr(0, text.rfind(";crc="));
+    char crc[16];
+    std::snprintf(crc, sizeof crc, ";crc=%08x", rdmatune::crc32(body.data(), body.size()));
+    tryText(body + crc);
+    if (const auto rule = rdmatune::compileRule(text)) {
+        rdmatune::model::RuleSet set;
+        if (!rdmatune::model::parseRules(rule->c_str(), set) || set.count != 1) std::abort();
     }
     return 0;
 }

@@ -131,8 +131,11 @@ Terms treeTerms(const Network& network, const LatencyTable& table, const Operati
 Terms termsOn(const Network& network, const LatencyTable& table, const Operation& operation) {
     Terms terms = operation.algorithm == Algorithm::Tree ? treeTerms(network, table, operation)
                                                          : ringTerms(network, table, operation);
-    if (terms.fixed > kLongest) terms.fixed = kLongest;
-    if (terms.least > kLongest) terms.least = kLongest;
+    // Nine hours: whatever takes longer loses anyway, and curves may go on from here without
+    // overflow.
+    constexpr Ticks kMost = Ticks{1} << 45;
+    if (terms.fixed > kMost) terms.fixed = kMost;
+    if (terms.least > kMost) terms.least = kMost;
     return terms;
 }
 

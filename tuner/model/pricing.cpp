@@ -37,29 +37,10 @@ Network measuredNetwork(const PatternFigures& figures, const Network& assumed,
     return network;
 }
 
-/// NCCL groups several operations: a ring's latency counts for each, the others' for each eight.
-std::int64_t latencyCount(Algorithm algorithm, int pipe_operations) {
-    const std::int64_t operations = pipe_operations < 1      ? 1
-                                    : pipe_operations > 1024 ? 1024
-                                                             : pipe_operations;
-    return algorithm == Algorithm::Ring ? operations : (operations + 7) / 8;
-}
-
 /// Steps between nodes as NCCL's formula counts them for ring and tree.
 std::int64_t ncclInterSteps(Algorithm algorithm, Collective what, CommSize size) {
     const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
     return passages * (algorithm == Algorithm::Ring ? size.nodes - 1 : log2Floor(size.nodes));
-}
-
-Ticks withSurcharge(Ticks latency, Algorithm algorithm, Protocol protocol, Collective what,
-                    bool large) {
-    const bool applies = large && algorithm == Algorithm::Ring && protocol == Protocol::Simple &&
-                         what == Collective::AllReduce;
-    return applies ? latency * 7 / 5 : latency;
-}
-
-std::uint64_t between(std::uint64_t a, std::uint64_t b, std::uint64_t over, int octave) {
-    return b > a ? a + scaled(b - a, over, octave) : a - scaled(a - b, over, octave, a);
 }
 
 }  // namespace
@@ -82,33 +63,6 @@ const char* describe(Aside aside) {
             return "the profile's rules cannot be read";
     }
     return "for an unknown reason";
-}
-
-bool wayOf(Algorithm algorithm, Collective what, Way& way) {
-    const bool gather = what == Collective::AllGather || what == Collective::ReduceScatter;
-    if (what == Collective::AllReduce)
-        way = algorithm == Algorithm::Tree ? Way::TreeAllReduce : Way::RingAllReduce;
-    else
-        way = Way::RingGather;
-    return what == Collective::AllReduce || (gather && algorithm == Algorithm::Ring);
-}
-
-Terms Curve::find(std::uint64_t bytes) const {
-    int octave = kFirst;
-    if (bytes >> kFirst != 0) octave = 63 - __builtin_clzll(bytes);
-    if (octave > kFirst + kPoints - 2) octave = kFirst + kPoints - 2;
-    const std::uint64_t start = std::uint64_t{1} << octave;
-    const std::uint64_t over = bytes > start ? bytes - start : 0;
-    const Terms& low = at[octave - kFirst];
-    const Terms& high = at[octave - kFirst + 1];
-    Terms terms;
-    terms.fixed = static_cast<Ticks>(between(static_cast<std::uint64_t>(low.fixed),
-                                             static_cast<std::uint64_t>(high.fixed), over, octave));
-    terms.least = static_cast<Ticks>(between(static_cast<std::uint64_t>(low.least),
-                                             static_cast<std::uint64_t>(high.least), over, octave));
-    terms.share = between(low.share, high.share, over, octave);
-    if (terms.share > 1U << 16) terms.share = 1U << 16;
-    return terms;
 }
 
 Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out) {
@@ -140,37 +94,36 @@ Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out) {
 }
 
 void prepareCurves(Pricing& pricing) {
-    for (int way = 0; way < kWays; ++way)
+    for (int way = 0; way < kWays; ++way) {
+        pricing.nccl_steps[way] =
+            ncclInterSteps(kAlgorithmOf[way], kCollectiveOf[way], pricing.size);
         for (int p = 0; p < kProtocols; ++p) {
             Operation operation{kAlgorithmOf[way],  static_cast<Protocol>(p),
                                 kCollectiveOf[way], pricing.size,
                                 pricing.rails,      std::uint64_t{1} << kLeavingShift};
             const int a = static_cast<int>(operation.algorithm);
-            pricing.leaving[way][p] = leavingBytes(operation);
+            const std::uint64_t leaving = leavingBytes(operation);
+            pricing.busy_rate[way][p][0] = scaled(pricing.assumed.rate, leaving, kLeavingShift);
+            pricing.busy_rate[way][p][1] = scaled(pricing.measured[a].rate, leaving, kLeavingShift);
             for (int large = 0; large < 2; ++large)
                 pricing.nccl_latency[way][p][large] =
                     ncclLatency(pricing.latency, operation.algorithm, operation.protocol,
                                 operation.what, pricing.size, large != 0);
             for (int i = 0; i < Curve::kPoints; ++i) {
                 operation.bytes = std::uint64_t{1} << (Curve::kFirst + i);
-                pricing.assumed_curve[way][p].at[i] =
-                    termsOn(pricing.assumed, pricing.latency, operation);
-                pricing.measured_curve[way][p].at[i] =
-                    termsOn(pricing.measured[a], pricing.latency, operation);
+                const Terms assumed = termsOn(pricing.assumed, pricing.latency, operation);
+                const Terms measured = termsOn(pricing.measured[a], pricing.latency, operation);
+                pricing.curve[way][p].at[i] = {{assumed.fixed, measured.fixed},
+                                               {assumed.least, measured.least},
+                                               static_cast<Ticks>(assumed.share)};
             }
         }
+    }
 }
 
 Ticks extraStep(const Pricing& pricing) {
     const Network& ring = pricing.measured[kRing];
     return ring.alpha - pricing.assumed.alpha + ring.worst_extra / (pricing.size.nodes - 1);
-}
-
-bool isLarge(CommSize size, std::uint64_t bytes) {
-    // NCCL: 64 bytes for each rank and channel. The channels are not known here; with fewer than 16
-    // the difference is far below the sizes where Simple can win.
-    constexpr std::uint64_t kBytesPerRank = 64 * 16;
-    return bytes >= kBytesPerRank * size.ranks;
 }
 
 Ticks ncclLatency(const LatencyTable& table, Algorithm algorithm, Protocol protocol,
@@ -188,58 +141,8 @@ Ticks ncclLatency(const LatencyTable& table, Algorithm algorithm, Protocol proto
     const Ticks intra = table.intra[a][p] > post ? table.intra[a][p] : post;
     // With one rank on each node NCCL takes the tree's step for the ring too.
     const Ticks step = size.ranks == size.nodes ? table.inter[kTree][p] : table.inter[a][p];
-    return withSurcharge(table.base[a][p] + (steps - inter) * intra + inter * step, algorithm,
-                         protocol, what, large);
-}
-
-Ticks writtenShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol, Collective what,
-                   std::uint64_t bytes, int pipe_operations) {
-    Way way;
-    if (pricing.written == 0 || !wayOf(algorithm, what, way)) return 0;
-    const Ticks once = ncclInterSteps(algorithm, what, pricing.size) * pricing.written;
-    return latencyCount(algorithm, pipe_operations) *
-           withSurcharge(once, algorithm, protocol, what, isLarge(pricing.size, bytes));
-}
-
-Ticks networkShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol, Collective what,
-                   std::uint64_t bytes, int pipe_operations, Ticks price) {
-    Way way;
-    if (!wayOf(algorithm, what, way)) return 0;
-    const int w = static_cast<int>(way);
-    const int p = static_cast<int>(protocol);
-    const Network& measured = pricing.measured[static_cast<int>(algorithm)];
-    if (measured == pricing.assumed) return 0;
-    // NCCL's price has a share for bandwidth. Where that is more than the network needs, something
-    // else binds (NVLink, a kernel), and a slower network is felt only beyond it.
-    const Ticks latency = pricing.nccl_latency[w][p][isLarge(pricing.size, bytes) ? 1 : 0];
-    const Ticks bound = price > latency ? price - latency : 0;
-    const std::uint64_t leaving = scaled(bytes, pricing.leaving[w][p], kLeavingShift);
-    const Ticks before = timeOf(pricing.assumed.rate, leaving);
-    const Ticks after = timeOf(measured.rate, leaving);
-    const Ticks was =
-        timeFrom(pricing.assumed_curve[w][p].find(bytes), before > bound ? before : bound);
-    const Ticks is =
-        timeFrom(pricing.measured_curve[w][p].find(bytes), after > bound ? after : bound);
-    const std::int64_t more = latencyCount(algorithm, pipe_operations) - 1;
-    return is - was +
-           more * ncclInterSteps(algorithm, what, pricing.size) *
-               (measured.alpha - pricing.assumed.alpha);
-}
-
-Ticks shadowShare(const Pricing& pricing, Algorithm algorithm, Collective what, std::uint64_t bytes,
-                  Ticks price) {
-    const Network& measured = pricing.measured[kTree];
-    const std::int64_t passages = what == Collective::AllReduce ? 2 : 1;
-    const bool tree_like = algorithm == Algorithm::NvlsTree || algorithm == Algorithm::Pat;
-    // CollNet and NVLS go up into the switches and down: two passages of one step at most.
-    const std::int64_t steps = tree_like ? passages * log2Floor(pricing.size.nodes) : passages;
-    const std::uint64_t leaving =
-        algorithm == Algorithm::NvlsTree && pricing.size.nodes > 2 ? 2 * bytes : bytes;
-    const Ticks before = timeOf(pricing.assumed.rate, leaving);
-    const Ticks after = timeOf(measured.rate, leaving);
-    const Ticks bound = price > before ? price : before;
-    const Ticks slower = after > bound ? after - bound : 0;
-    return steps * (measured.alpha - pricing.assumed.alpha) + slower;
+    const Ticks latency = table.base[a][p] + (steps - inter) * intra + inter * step;
+    return large && hasSurcharge(algorithm, protocol, what) ? withSurcharge(latency) : latency;
 }
 
 }  // namespace rdmatune::model

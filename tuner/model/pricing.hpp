@@ -28,13 +28,25 @@ inline constexpr int kWays = 3;
 /// with collectives that NCCL does not run as a tree.
 [[nodiscard]] bool wayOf(Algorithm algorithm, Collective what, Way& way);
 
-/// The closed form's terms at powers of two, from kFirst on; in between they are interpolated, so
-/// that a call needs no division.
+/// Where a message lies between the powers of two of a Curve.
+struct Position {
+    int index = 0;
+    std::uint64_t fraction =
+        0;  ///< of the way to the next power, in 2^-16; more than 1 beyond the last
+};
+[[nodiscard]] Position positionOf(std::uint64_t bytes);
+
+/// The closed form's terms at powers of two, for the network that NCCL assumes and the measured
+/// one. In between they are interpolated, so that a call needs no division.
 struct Curve {
     static constexpr int kFirst = 8;  // 256 bytes
     static constexpr int kPoints = 27;
-    Terms at[kPoints];
-    [[nodiscard]] Terms find(std::uint64_t bytes) const;
+    struct Point {
+        Ticks fixed[2];  ///< [assumed, measured]
+        Ticks least[2];
+        Ticks share;  ///< the same for both
+    };
+    Point at[kPoints];
 };
 
 /// The network's share for one communicator. Made once; read by any number of threads.
@@ -55,9 +67,9 @@ struct Pricing {
 
     RuleSet rules;
 
-    Curve assumed_curve[kWays][kProtocols];
-    Curve measured_curve[kWays][kProtocols];
-    std::uint64_t leaving[kWays][kProtocols] = {};  ///< bytes that leave a node per byte, in 2^-20
+    Curve curve[kWays][kProtocols];
+    Rate busy_rate[kWays][kProtocols][2] = {};  ///< per byte of the message: [assumed, measured]
+    std::int64_t nccl_steps[kWays] = {};        ///< between nodes, as NCCL's formula counts them
     Ticks nccl_latency[kWays][kProtocols][2] = {};  ///< NCCL's own: small messages, larger ones
 };
 
@@ -76,23 +88,21 @@ void prepareCurves(Pricing& pricing);
 /// `large`: whether NCCL adds its surcharge for larger messages (ring with Simple, allreduce).
 [[nodiscard]] Ticks ncclLatency(const LatencyTable& table, Algorithm algorithm, Protocol protocol,
                                 Collective what, CommSize size, bool large);
+[[nodiscard]] constexpr bool hasSurcharge(Algorithm algorithm, Protocol protocol, Collective what) {
+    return algorithm == Algorithm::Ring && protocol == Protocol::Simple &&
+           what == Collective::AllReduce;
+}
+[[nodiscard]] constexpr Ticks withSurcharge(Ticks latency) {
+    return latency * 7 / 5;
+}
 /// Where that surcharge begins, as far as it can be known from outside.
 [[nodiscard]] bool isLarge(CommSize size, std::uint64_t bytes);
-
-/// What `pricing.written` has added to a price of NCCL's, in ticks.
-[[nodiscard]] Ticks writtenShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
-                                 Collective what, std::uint64_t bytes, int pipe_operations);
 
 /// What the measured network adds to NCCL's price of ring or tree (`price`, before anything was
 /// written into the constants), in ticks. Exactly 0 where the network is as NCCL assumes.
 [[nodiscard]] Ticks networkShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
                                  Collective what, std::uint64_t bytes, int pipe_operations,
                                  Ticks price);
-
-/// The same for an algorithm that NCCL alone prices (NVLS tree, CollNet, PAT): the least it could
-/// be.
-[[nodiscard]] Ticks shadowShare(const Pricing& pricing, Algorithm algorithm, Collective what,
-                                std::uint64_t bytes, Ticks price);
 
 /// One entry of a table of prices.
 struct Choice {

@@ -38,6 +38,7 @@ using Rate = std::uint64_t;
 }
 
 __extension__ using Wide = unsigned __int128;
+__extension__ using SignedWide = __int128;
 
 /// a * b / 2^shift without overflow on the way, cut off at `most`.
 [[nodiscard]] constexpr std::uint64_t scaled(std::uint64_t a, std::uint64_t b, int shift,

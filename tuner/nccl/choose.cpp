@@ -39,7 +39,8 @@ Choice changedChoice(const model::Pricing& pricing, model::Gpu gpu, Collective w
     const Choice after = cheapest(measured);
     if (after.algorithm < 0 || before == after) return {};
     const Choice order = after.protocol == kLl128 ? cheapest(withoutLl128(measured)) : after;
-    if (order.algorithm < 0 || order == before) return {};
+    // The same algorithm as the newer interfaces would get, or none.
+    if (order.algorithm != after.algorithm || order == before) return {};
     // In LL128's place, the order must still beat what NCCL would do by itself.
     const bool better = measured.price[order.algorithm][order.protocol] <
                         measured.price[before.algorithm][before.protocol];
