@@ -1,11 +1,14 @@
 #!/bin/bash
-# run.sh BUILD [SUITE...]: runs the suites, each in a guest of its own, and adds up. Without names:
-# all of them. Prints their lines and, at the end, "N passed, N failed, N skipped".
+# run.sh [SUITE...]: runs the suites, each in a guest of its own, and adds up. Without names: all of
+# them. Takes the programs from $BUILD (default: build). Prints the suites' lines and, at the end,
+# "N passed, N failed, N skipped". RDMA_TUNE_GUEST names another folder for the prepared guest.
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
-build=$(readlink -f "$1")
-shift
+build=$(readlink -f "${BUILD:-$here/../../build}")
 [ $# -gt 0 ] || set -- latency faults slurm topology
+for file in bin/rdma-tune tests/verbs_probe; do
+    [ -x "$build/$file" ] || { echo "run.sh: $build/$file is missing; make check-rdma builds it" >&2; exit 2; }
+done
 
 why=$("$here/guest.sh" why)
 if [ -n "$why" ]; then
@@ -14,7 +17,7 @@ if [ -n "$why" ]; then
     exit 0
 fi
 
-declare -A options=([topology]="--topology --timeout 240" [slurm]="--timeout 240" [faults]="--timeout 300" [latency]="--timeout 240")
+declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 400" [faults]="--timeout 580" [latency]="--timeout 300")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for suite in "$@"; do
