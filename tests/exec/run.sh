@@ -76,8 +76,8 @@ contains "a pod that was given two GPUs has their HCAs first" "$(
 contains "two ranks of four GPUs have two each" "$(under LOCAL_RANK=1 LOCAL_WORLD_SIZE=2)" 'own=mlx5_[01]:1'
 
 # ---- the real torchrun --------------------------------------------------------------------------
-if command -v torchrun >/dev/null && python3 -c 'import torch' 2>/dev/null; then
-  timeout 120 torchrun --nnodes=1 --nproc-per-node=4 --master-port=$((20000 + $$ % 20000)) --no-python \
+if torchrun --help >/dev/null 2>&1; then
+  timeout 120 torchrun --nnodes=1 --nproc_per_node=4 --master_port=$((20000 + $$ % 20000)) --no_python \
     "$program" exec --config "$work/site.conf" --dev-root "$work/dev" -- "$work/show" >"$work/out" 2>"$work/err"
   status=$?
   contains "real torchrun: four ranks, four HCAs" "$status $(grep -o 'own=[^ ]*' "$work/out" | sort | tr '\n' ' ')$(tail -n 5 "$work/err")" \

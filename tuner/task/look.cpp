@@ -106,7 +106,8 @@ bool setAffinity(const CpuSet& cpus) {
 
 CpuSet cpusetLimit() {
     const CpuSet before = currentAffinity();
-    CpuMask all;  // as a mask: a CpuSet of that many took longer than all the rest of a task's start
+    CpuMask
+        all;  // as a mask: a CpuSet of that many took longer than all the rest of a task's start
     all.addAll();
     if (::sched_setaffinity(0, CpuMask::bytes(), all.get()) != 0) return before;
     const CpuSet limit = currentAffinity();
