@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tuner/base/text.hpp"
+#include "tuner/report/profile_text.hpp"
 #include "tuner/report/system_report.hpp"
 
 namespace rdmatune {
@@ -178,10 +179,8 @@ std::string profileSection(const SystemReport& report) {
                     ? std::string("None given.")
                     : "Not used: " + escapeHtml(report.profile_problem)) +
                "</p>\n";
-    std::string rows;
-    for (const ProfileRow& entry : profileRows(*report.profile))
-        rows += row(cell(entry.name) + cell(entry.figure) + cell(entry.remark));
-    return out + table({"", "figure", ""}, rows);
+    return out + "<div class=\"wide\"><pre>" +
+           escapeHtml(join(describeProfile(*report.profile), "\n")) + "</pre></div>\n";
 }
 
 std::string choicesSection(const SystemReport& report) {

@@ -48,12 +48,6 @@ struct SystemReport {
 [[nodiscard]] std::vector<ChoiceRow> choicesFor(const FabricProfile& profile,
                                                 std::uint32_t ranks_per_node);
 
-/// One row of the profile's table: what, the figure with its unit, and how it compares.
-struct ProfileRow {
-    std::string name, figure, remark;
-};
-[[nodiscard]] std::vector<ProfileRow> profileRows(const FabricProfile& profile);
-
 /// "64 KiB", "1 GiB"
 [[nodiscard]] std::string sizeName(std::uint64_t bytes);
 /// Text for HTML, in an element or a quoted attribute.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "tuner/report/profile_text.hpp"
 #include "tuner/report/system_report.hpp"
 #include "tuner/topology/describe.hpp"
 
@@ -31,10 +32,7 @@ std::string profileText(const SystemReport& report) {
         return report.profile_problem.empty() ? "none given\n"
                                               : "not used: " + report.profile_problem + "\n";
     std::string out;
-    for (const ProfileRow& row : profileRows(*report.profile))
-        out += row.remark.empty()
-                   ? fmt::format("{:<20} {}\n", row.name, row.figure)
-                   : fmt::format("{:<20} {:<20} {}\n", row.name, row.figure, row.remark);
+    for (const std::string& line : describeProfile(*report.profile)) out += line + "\n";
     return out;
 }
 
