@@ -77,7 +77,8 @@ contains "two ranks of four GPUs have two each" "$(under LOCAL_RANK=1 LOCAL_WORL
 
 # ---- the real torchrun --------------------------------------------------------------------------
 if torchrun --help >/dev/null 2>&1; then
-  timeout 120 torchrun --nnodes=1 --nproc_per_node=4 --master_port=$((20000 + $$ % 20000)) --no_python \
+  # --redirects and --tee: their default trips PyTorch 1.13 on Python 3.11 (Debian 12).
+  timeout 120 torchrun --redirects=1 --tee=1 --log_dir="$work/torchrun" --nnodes=1 --nproc_per_node=4 --master_port=$((20000 + $$ % 20000)) --no_python \
     "$program" exec --config "$work/site.conf" --dev-root "$work/dev" -- "$work/show" >"$work/out" 2>"$work/err"
   status=$?
   contains "real torchrun: four ranks, four HCAs" "$status $(grep -o 'own=[^ ]*' "$work/out" | sort | tr '\n' ' ')$(tail -n 5 "$work/err")" \
