@@ -154,7 +154,7 @@ case_fault_13_unprepared_tasks_still_choose_alike() {
 
 case_fault_14_agent_killed() {
   # Waits inside gpu02's own process namespace, so that nothing else of this machine can be meant.
-  on gpu02 timeout 20 bash -c 'until pid=$(pgrep -o -f "[r]dma-tune agent"); do :; done; kill -9 $pid && echo $pid' >"$work/killed" &
+  on gpu02 timeout 20 bash -c 'until pid=$(pgrep -o -f "[r]dma-tune(.real)? agent"); do :; done; kill -9 $pid && echo $pid' >"$work/killed" &
   sleep 0.2
   run "${step[@]}" --rdma-tune "$work/task.sh"
   wait $! || die "no agent could be killed"

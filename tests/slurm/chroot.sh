@@ -10,7 +10,7 @@ rm -rf "$source_copy"
 mkdir -p "$source_copy"
 cp -r "$top"/spank "$top"/tuner "$source_copy"
 # By hand, because make looks for what the programs need, too.
-chroot "$chroot" bash -c 'cd /tmp/rdma-tune-source && g++ -std=c++20 -O1 -Wall -Wextra -Werror -fPIC -shared \
+chroot "$chroot" bash -c 'cd /tmp/rdma-tune-source && g++ -std=c++20 -O0 -Wall -Wextra -Werror -fPIC -shared \
   -fvisibility=hidden -I. -static-libstdc++ -static-libgcc -Wl,--version-script=spank/exports.map -o plugin.so \
   spank/*.cpp tuner/base/*.cpp tuner/config/{options,file,paths}.cpp -linih'
 install -m 644 "$source_copy/plugin.so" "$work/opt/lib/slurm/spank_rdma_tune.so"
