@@ -28,12 +28,11 @@ Outcome Conductor::run() {
 }
 
 std::string Conductor::launcherSaid() const {
-    // The last line is the launcher's own conclusion as a rule; an agent's own words are better.
-    for (const std::string& line : crew_.complaints())
-        if (const auto at = line.find("rdma-tune: "); at != std::string::npos)
-            return line.substr(at + 11);
-    for (auto line = crew_.complaints().rbegin(); line != crew_.complaints().rend(); ++line)
-        if (!trim(*line).empty()) return std::string(trim(*line));
+    // An agent's own words are best, then the first error: what follows it is a consequence.
+    for (const char* sign : {"rdma-tune: ", "error", ""})
+        for (const std::string& line : crew_.complaints())
+            if (const auto at = line.find(sign); at != std::string::npos && !trim(line).empty())
+                return std::string(trim(sign[0] == 'r' ? line.substr(at + 11) : line));
     return {};
 }
 
@@ -42,9 +41,12 @@ bool Conductor::collectHellos() {
     std::set<int> complete;
     std::string failure;
     const Deadline deadline = assignment_.start + seconds(assignment_.budget_s * kHelloShare);
-    while (static_cast<int>(complete.size()) < assignment_.agents) {
-        const auto message = crew_.next(deadline);
-        if (!message) break;
+    const auto settled = [&] {
+        std::set<int> known = crew_.ended();
+        known.insert(complete.begin(), complete.end());
+        return static_cast<int>(known.size()) >= assignment_.agents;
+    };
+    while (const auto message = hear(deadline, settled)) {
         const int number = message->number();
         if (number < 0 || number >= assignment_.agents) continue;
         if (message->kind() == "failed") failure = nameOf(number) + ": " + message->text("why");
@@ -120,14 +122,14 @@ bool Conductor::connect(bool verbs) {
     command.verbs = verbs;
     command.agreement = verbs ? out_.agreement.str() : std::string();
     command.gpu_memory = assignment_.gpu_memory;
-    command.time =
-        std::clamp(toMilliseconds(left() * kSetupShare), milliseconds(50), milliseconds(2000));
+    command.time = std::clamp(toMilliseconds(left() * kSetupShare), milliseconds(50),
+                              toMilliseconds(patiently(milliseconds(2000))));
     crew_.broadcast(setupMessage(command).line(), end_);
     std::map<std::string, std::vector<std::string>> refused;
     nominal_gbs_.clear();
     rails_ = 1;
-    const std::set<int> answered =
-        gather("ready", Clock::now() + command.time + kAnswerTime, [&](const Message& message) {
+    const std::set<int> answered = gather(
+        "ready", Clock::now() + command.time + patiently(kAnswerTime), [&](const Message& message) {
             if (message.kind() == "lost") {
                 const auto peer = message.integer("peer", -1);
                 if (peer < 0 || peer >= static_cast<std::int64_t>(out_.members.size())) return;

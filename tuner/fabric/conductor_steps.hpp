@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -44,6 +45,12 @@ class Conductor {
     [[nodiscard]] Clock::duration left() const {
         return std::max(end_ - Clock::now(), Clock::duration::zero());
     }
+    /// A budget beyond 10 s is given where things are slow (a crowded or emulated machine): times
+    /// that are otherwise fixed grow with it.
+    [[nodiscard]] double patience() const { return std::max(1.0, assignment_.budget_s / 10); }
+    [[nodiscard]] Clock::duration patiently(std::chrono::milliseconds time) const {
+        return seconds(std::chrono::duration<double>(time).count() * patience());
+    }
     void endPhase(const std::string& name) {
         const auto now = Clock::now();
         out_.phases.push_back({name, std::chrono::duration<double>(now - mark_).count()});
@@ -52,10 +59,6 @@ class Conductor {
     bool failed(const std::string& why) {
         out_.reason = why;
         return false;
-    }
-    /// How many members are still waited for.
-    [[nodiscard]] std::size_t expected() const {
-        return static_cast<std::size_t>(std::count(present_.begin(), present_.end(), true));
     }
     [[nodiscard]] std::string nameOf(int number) const {
         const auto at = static_cast<std::size_t>(number);
@@ -80,7 +83,7 @@ class Conductor {
     bool setUp();
     bool connect(bool verbs);
     void measure();
-    [[nodiscard]] bool go(const Tempo& tempo);
+    void go(const Tempo& tempo);
     [[nodiscard]] Missing missing() const;
     void retest();
     void collect();
@@ -89,13 +92,29 @@ class Conductor {
     [[nodiscard]] Tempo tempoFor(Clock::duration available) const;
     [[nodiscard]] std::string launcherSaid() const;
 
+    /// The next message; nothing at the deadline or once `settled`. Agents may die without a word.
+    template <class Settled>
+    std::optional<Message> hear(Deadline deadline, Settled settled) {
+        while (!settled() && !crew_.gone() && Clock::now() < deadline) {
+            constexpr auto kGlance = std::chrono::milliseconds(20);
+            if (auto message = crew_.next(std::min<Deadline>(deadline, Clock::now() + kGlance)))
+                return message;
+        }
+        return std::nullopt;
+    }
     /// Takes messages until every member has said `last` or the deadline has come.
     template <class Handle>
     std::set<int> gather(const std::string& last, Deadline deadline, Handle handle) {
         std::set<int> answered;
-        while (answered.size() < expected()) {
-            const auto message = crew_.next(std::min(deadline, end_));
-            if (!message) break;
+        const auto settled = [&] {
+            const std::set<int> ended = crew_.ended();
+            for (const auto& [number, position] : position_)
+                if (present_[static_cast<std::size_t>(position)] && !ended.contains(number) &&
+                    !answered.contains(number))
+                    return false;
+            return true;
+        };
+        while (const auto message = hear(std::min(deadline, end_), settled)) {
             if (positionOf(message->number()) < 0) continue;
             if (message->kind() == "note")
                 takeNote(*message);

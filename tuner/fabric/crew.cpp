@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tuner/base/text.hpp"
+
 namespace rdmatune::fabric {
 namespace {
 
@@ -126,6 +128,20 @@ bool Crew::gone() const {
                        [](const Member& m) { return !m.output.valid(); });
 }
 
+std::set<int> Crew::ended() const {
+    std::set<int> out;
+    if (members_.size() == 1) {
+        for (const std::string& line : complaints_) out.merge(endedTasks(line));
+        return out;
+    }
+    int number = 0;
+    for (const Member& member : members_) {
+        if (!member.output.valid()) out.insert(number);
+        ++number;
+    }
+    return out;
+}
+
 std::optional<std::string> Crew::nextLine(Deadline deadline) {
     for (;;) {
         std::vector<pollfd> entries;
@@ -204,6 +220,32 @@ void Crew::finish(Deadline deadline) {
     }
     for (Member& member : members_) readComplaints(member);
     members_.clear();
+}
+
+std::set<int> endedTasks(std::string_view line) {
+    if (!line.starts_with("srun: error: ")) return {};
+    std::string_view numbers;
+    for (const std::string_view word : {": task ", ": tasks "})
+        if (const auto at = line.find(word); at != std::string_view::npos)
+            numbers = line.substr(at + word.size());
+    const auto end = numbers.find(": ");
+    if (end == std::string_view::npos) return {};
+    const std::string_view what = numbers.substr(end + 2);
+    if (!what.starts_with("Killed") && !what.starts_with("Exited") &&
+        !what.starts_with("Terminated") && !what.starts_with("Aborted") &&
+        !what.starts_with("Segmentation") && !what.starts_with("Out Of Memory"))
+        return {};
+    std::set<int> out;
+    constexpr int kMost = 1 << 20;
+    for (const std::string_view part : split(numbers.substr(0, end), ',')) {
+        const auto dash = part.find('-');
+        const auto first = parseInt<int>(part.substr(0, dash));
+        const auto last =
+            dash == std::string_view::npos ? first : parseInt<int>(part.substr(dash + 1));
+        if (!first || !last || *first < 0 || *last < *first || *last > kMost) return {};
+        for (int number = *first; number <= *last; ++number) out.insert(number);
+    }
+    return out;
 }
 
 Result<std::vector<std::string>> shellWords(std::string_view text) {

@@ -6,6 +6,7 @@
 
 #include <list>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ class Crew {
     [[nodiscard]] std::optional<Message> next(Deadline deadline);
     /// Everything the members print, message or not, until the deadline or until all have gone.
     [[nodiscard]] std::string drain(Deadline deadline);
+    /// Numbers of agents known to have ended: the place in which each was started, or, where one
+    /// srun started them all, what srun says of its tasks.
+    [[nodiscard]] std::set<int> ended() const;
     /// Nobody is left who could still say something.
     [[nodiscard]] bool gone() const;
 
@@ -70,6 +74,10 @@ class Crew {
     std::list<Member> members_;
     std::vector<std::string> complaints_;
 };
+
+/// Task numbers in a line such as "srun: error: gpu02: task 1: Killed" or "srun: error: gpu[02-03]:
+/// tasks 1-2,4: Exited with exit code 1"; empty for other lines.
+[[nodiscard]] std::set<int> endedTasks(std::string_view line);
 
 /// An argument list in words: single and double quotes and backslashes as in a shell, nothing else.
 [[nodiscard]] Result<std::vector<std::string>> shellWords(std::string_view text);

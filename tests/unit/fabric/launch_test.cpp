@@ -97,6 +97,19 @@ TEST(Launch, TheStepsNodesAreKnownFromTheEnvironment) {
         << "four nodes are not the step's two";
 }
 
+TEST(Launch, WhatSrunSaysOfItsTasksIsUnderstood) {
+    using Set = std::set<int>;
+    EXPECT_EQ(endedTasks("srun: error: gpu02: task 1: Killed"), Set{1});
+    EXPECT_EQ(endedTasks("srun: error: gpu[02-03]: tasks 1-2,5: Exited with exit code 1"),
+              (Set{1, 2, 5}));
+    EXPECT_EQ(endedTasks("srun: error: gpu02: task 1: Segmentation fault (core dumped)"), Set{1});
+    for (const char* line :
+         {"", "srun: error: gpu02: task x: Killed", "srun: error: task", "task 1: Killed",
+          "srun: error: a: task 1: ", "srun: error: a: tasks 3-1: Killed",
+          "srun: error: a: tasks 0-99999999: Killed", "srun: error: a: task 1: running"})
+        EXPECT_TRUE(endedTasks(line).empty()) << line;
+}
+
 TEST(Launch, OutputOfAProgram) {
     const auto soon = [](int ms) { return Clock::now() + std::chrono::milliseconds(ms); };
     const Variables path{"PATH=/usr/bin:/bin"};
