@@ -32,6 +32,10 @@ inline constexpr std::uint64_t kLlRingPiece = 32 * 1024;
 inline constexpr std::uint64_t kLl128Largest = 64 * 1024 * 1024;
 inline constexpr std::uint64_t kLl128RingPiece = 4 * 1024 * 1024;
 
+/// NCCL's own choice among ring and tree stays unless another is better by one part in so many (6
+/// %): about the error of the closed form against the simulator (tests/model).
+inline constexpr Ticks kClearlyBetter = 16;
+
 /// Latencies of tree and ring in ticks: [Algorithm::Tree or ::Ring][Protocol].
 struct LatencyTable {
     Ticks base[2][kProtocols];

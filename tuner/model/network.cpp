@@ -91,10 +91,12 @@ Terms ringTerms(const Network& network, const LatencyTable& table, const Operati
         times((hop + network.alpha + network.worst_extra) / slots.ring_window, steps);
 
     Terms terms;
-    // A loop begins when the last step of the one before has left.
-    const Ticks leaving = moved(network.rate, onTheWire(o.protocol, 2 * half));
-    const Ticks next = larger(path / steps * (steps - 1) + leaving, paced);
-    terms.least = larger(path, paced) + times(next, static_cast<std::int64_t>(loops) - 1);
+    // A loop begins when the last step of the one before has left; the last half comes in behind
+    // the first.
+    const Ticks second_half = moved(network.rate, onTheWire(o.protocol, half));
+    const Ticks next = larger(path / steps * (steps - 1) + 2 * second_half, paced);
+    terms.least =
+        larger(path + second_half, paced) + times(next, static_cast<std::int64_t>(loops) - 1);
     terms.share = 1U << 16;
     return terms;
 }

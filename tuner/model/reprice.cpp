@@ -173,27 +173,37 @@ Ticks familyBest(const Family& family, int left_out) {
     return best;
 }
 
-/// The protocol that NCCL itself would have taken within the family; -1: none.
-int ncclProtocol(const Family& family) {
+/// What NCCL itself would have taken within the family.
+Choice ncclChoice(const Family& family) {
     Ticks best = kNone;
-    int protocol = -1;
+    Choice choice;
     for (int a = 0; a < kFamily; ++a)
         for (int p = 0; p < kProtocols; ++p) {
             const Ticks price = family.nccl[a][p];
             if (price == kNone || (best != kNone && price >= best)) continue;
             best = price;
-            protocol = p;
+            choice = {static_cast<std::int8_t>(a), static_cast<std::int8_t>(p)};
         }
-    return protocol;
+    return choice;
+}
+
+/// What NCCL would have taken stays, unless something else is clearly better: prices that lie
+/// closer together than the model is exact are no reason to overrule NCCL.
+void keepUnlessBetter(Choice nccl, Family& family) {
+    if (nccl.algorithm < 0) return;
+    const Ticks best = familyBest(family, -1);
+    Ticks& kept = family.now[nccl.algorithm][nccl.protocol];
+    if (kept > best && kept - best <= best / kClearlyBetter)
+        kept = best > marginOf(best) ? best - marginOf(best) : 1;
 }
 
 /// LL and LL128 are never newly chosen for large messages, whatever the prices say: the public
 /// reports of tuners that did so are of losses of 2x to 39x.
-void guardProtocol(const Call& call, Family& family, Protocol protocol) {
+void guardProtocol(const Call& call, Choice nccl, Family& family, Protocol protocol) {
     const int p = static_cast<int>(protocol);
     const bool ll = protocol == Protocol::LL;
     const std::uint64_t largest = ll ? kLlLargest : kLl128Largest;
-    if (call.bytes <= largest || ncclProtocol(family) == p) return;
+    if (call.bytes <= largest || nccl.protocol == p) return;
     const std::uint64_t pieces = call.pricing.size.ranks * (ll ? kLlRingPiece : kLl128RingPiece);
     const std::uint64_t limit[kFamily] = {largest, pieces > largest ? pieces : largest};
     const Ticks floor = familyBest(family, p);
@@ -331,8 +341,10 @@ bool reprice(const Pricing& pricing, Collective what, std::uint64_t bytes, int p
         Family family;
         priceFamily(call, table, protocols, !leave, family);
         if (!leave) {
-            guardProtocol(call, family, Protocol::LL);
-            guardProtocol(call, family, Protocol::LL128);
+            const Choice nccl = ncclChoice(family);
+            guardProtocol(call, nccl, family, Protocol::LL);
+            guardProtocol(call, nccl, family, Protocol::LL128);
+            keepUnlessBetter(nccl, family);
             placeFamily(readOthers(call, table, algorithms, protocols), family);
         }
         for (int a = 0; a < kFamily; ++a)
