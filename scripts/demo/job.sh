@@ -11,5 +11,5 @@ srun --rdma-tune python3 "$@"
 one='test "$SLURM_PROCID" != 0 || printenv RDMA_TUNE_PROFILE'
 profile=$(srun --rdma-tune --quiet --ntasks=2 --ntasks-per-node=1 sh -c "$one" 2>/dev/null)
 # shellcheck disable=SC2016  # shown as typed
-shown 'rdma-tune explain --profile "$RDMA_TUNE_PROFILE"'
-rdma-tune explain --profile "$profile"
+shown 'rdma-tune explain --gpus-per-node 4 --profile "$RDMA_TUNE_PROFILE"'
+rdma-tune explain --gpus-per-node 4 --profile "$profile"

@@ -24,8 +24,8 @@ demo_cluster() {
   ulimit -l unlimited 2>/dev/null || true
 
   # As a site would: install, name the plugin in plugstack.conf and the settings in rdma-tune.conf.
-  # The packages' own places are left alone, and so is a cluster that this machine may belong to.
-  env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -C "$top" -s install BUILD="$BUILD" PREFIX="$work/opt" >/dev/null || return
+  # (-o all: what is built is installed as it is.) A Slurm that this machine belongs to is left alone.
+  env -u MAKEFLAGS -u MAKELEVEL make --no-print-directory -C "$top" -s -o all install BUILD="$BUILD" PREFIX="$work/opt" >/dev/null || return
   mkdir -p "$work/cluster"
   "$top"/scripts/demo/topology.sh mlx5_0 mlx5_1 mlx5_2 mlx5_3 >"$work"/gpu01.xml
   "$top"/scripts/demo/topology.sh mlx5_3 mlx5_2 mlx5_0 mlx5_1 >"$work"/gpu02.xml

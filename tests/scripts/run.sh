@@ -47,7 +47,7 @@ contains "the demo's topology has each GPU beside its own HCA" \
   '^ *4 "distance":"(PIX|PXB)"$'
 
 # ---- installation -------------------------------------------------------------------------------
-staged() { make --no-print-directory -C "$top" BUILD="$BUILD" PREFIX=/opt/rt DESTDIR="$work/root" "$@"; }
+staged() { make --no-print-directory -o all -C "$top" BUILD="$BUILD" PREFIX=/opt/rt DESTDIR="$work/root" "$@"; }
 mkdir -p "$work/root/opt/rt/share/man/man1" && echo other >"$work/root/opt/rt/share/man/man1/other.1"
 check "make install" staged install
 for path in bin/rdma-tune bin/rdma-tune-task lib/libnccl-tuner-rdmatune.so lib/slurm/spank_rdma_tune.so share/man/man1/rdma-tune.1 \
