@@ -1,5 +1,5 @@
 #!/bin/bash
-# The NCCL plugin as a file: what it needs, what it shows, that every build decides alike, and, where a
+# The NCCL plugin as a file, and the commands about it: what it needs, what it shows, that every build decides alike, and, where a
 # program is named by NCCL_DRYRUN that runs the unmodified NCCL without GPUs, what NCCL makes of it.
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -49,6 +49,10 @@ for options in "${builds[@]}"; do
   if [ -n "$hash" ] && [ "$hash" = "$first" ]; then pass "a million tables with $options: $hash"
   else fail "a million tables with $options" "$hash instead of $first"; fi
 done
+
+# ---- the commands ----
+# shellcheck source=tests/nccl/commands.sh
+. "$here/commands.sh"
 
 # ---- the unmodified NCCL ----
 # shellcheck source=tests/nccl/real_nccl.sh

@@ -11,10 +11,10 @@ namespace rdmatune::model {
 ///
 /// NCCL never measures the network. What a network adds to that InfiniBand is what counts (the
 /// `latency` property of its net plugins means the same: nccl PR#625). Published for such adapters:
-/// 0.82 us for 32 B between two hosts without a switch (ib_send_lat, RC; D. Pannebakker, MSc
-/// thesis, TU Delft 2018); NVIDIA gives its switches 0.09 us (EDR, SB7800) to 0.13 us (HDR,
-/// QM8700). One switch: about 1.0 us. A mistake of 0.2 us here is worth 0.4 us for each further
-/// node of a ring: far below what decides.
+/// 0.82 us for 32 B between two hosts without a switch (ib_send_lat, RC; D. Potter's master's
+/// thesis, git.dennispotter.eu/Dennis/masters-thesis, tables/mtu_performance); NVIDIA's data sheets
+/// give 0.09 us (SB7800, EDR) to 0.13 us (QM8700, HDR) for a switch. With one switch: about 1.0 us.
+/// A mistake of 0.2 us is worth 0.4 us for each further node of a ring: far below what decides.
 inline constexpr std::int64_t kReferenceAlphaNs = 1000;
 
 /// The share of a rail's link rate that a healthy rail carries as payload, in 1/1000: a measured
