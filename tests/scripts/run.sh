@@ -35,16 +35,19 @@ uncommented() { # the sample with every default made a real line
   sed -E 's/^#([a-z_]+ = .+)$/\1/' "$top/conf/rdma-tune.conf" >"$work/all.conf"
   chmod 644 "$work/all.conf"
 }
-planned() { RDMA_TUNE_CONFIG=$1 "$program" plan --tasks 1 --topology "$work/node.xml"; }
+planned() { "$program" plan --tasks 1 --config "$1" --topology "$work/node.xml"; }
 "$top/scripts/demo/topology.sh" mlx5_0 mlx5_1 mlx5_2 mlx5_3 >"$work/node.xml"
 uncommented
 check "the sample configuration is accepted with its defaults uncommented" planned "$work/all.conf"
 echo 'budgte = 5' >>"$work/all.conf"
 contains "a mistyped key is refused with file and line" "$(planned "$work/all.conf" 2>&1)" \
   "all.conf:$(wc -l <"$work/all.conf"): unknown key"
-contains "the demo's topology has each GPU beside its own HCA" \
-  "$("$program" plan --tasks 4 --topology "$work/node.xml" --json | tr -d ' \n' | grep -o '"distance":"[A-Z]*"' | sort | uniq -c)" \
-  '^ *4 "distance":"(PIX|PXB)"$'
+beside() { # for each local rank: the distance of its GPU and HCA
+  "$program" plan --tasks 4 --topology "$work/node.xml" --json |
+    python3 -c 'import json, sys; print(*[(r["distance"], *r["hcas"]) for r in json.load(sys.stdin)["ranks"]])'
+}
+check "the demo's topology has each GPU beside its own HCA" \
+  test "$(beside)" = "('PIX', 'mlx5_0') ('PIX', 'mlx5_1') ('PIX', 'mlx5_2') ('PIX', 'mlx5_3')"
 
 # ---- installation -------------------------------------------------------------------------------
 staged() { make --no-print-directory -o all -C "$top" BUILD="$BUILD" PREFIX=/opt/rt DESTDIR="$work/root" "$@"; }
