@@ -114,6 +114,7 @@ Result<std::unique_ptr<Transport>> NodeReader::transport(const TransportChoice& 
     const Result<Plan> plan = planFor(*node_, options_, choice.agreement);
     if (!plan) return plan.error();
     VerbsRequest request;
+    takeNcclSettings(request);
     request.use_gpu_memory = choice.gpu_memory && options_.gpu_memory;
     for (const int index : plan->hcas) {
         const Hca& hca = node_->hcas[static_cast<std::size_t>(index)];

@@ -103,6 +103,10 @@ struct VerbsRequest {
     int service_level = 0;
 };
 
+/// Takes what NCCL_IB_GID_INDEX, NCCL_IB_TC and NCCL_IB_SL say in this process's environment; values
+/// that are no such numbers are left to NCCL to complain of.
+void takeNcclSettings(VerbsRequest& request);
+
 /// Verbs over the given rails. Fails, naming device, port and remedy, when none can be opened;
 /// a rail that cannot be opened while others can is reported in `skipped`.
 [[nodiscard]] Result<std::unique_ptr<Transport>> makeVerbsTransport(const VerbsRequest& request,

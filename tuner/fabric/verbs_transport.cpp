@@ -1,6 +1,8 @@
 // Verbs over the rails of a request.
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <deque>
 
 #include "tuner/base/text.hpp"
@@ -91,6 +93,17 @@ class VerbsTransport final : public Transport {
 };
 
 }  // namespace
+
+void takeNcclSettings(VerbsRequest& request) {
+    const auto take = [](const char* name, int most, int& out) {
+        const char* text = std::getenv(name);
+        const auto value = text != nullptr ? parseInt<int>(trim(text)) : std::nullopt;
+        if (value && *value >= 0 && *value <= most) out = *value;
+    };
+    take("NCCL_IB_GID_INDEX", 255, request.gid_index);
+    take("NCCL_IB_TC", 255, request.traffic_class);
+    take("NCCL_IB_SL", 15, request.service_level);
+}
 
 Result<std::unique_ptr<Transport>> makeVerbsTransport(const VerbsRequest& request,
                                                       std::vector<std::string>& skipped) {
