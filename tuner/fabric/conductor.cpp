@@ -128,8 +128,8 @@ bool Conductor::connect(bool verbs) {
     std::map<std::string, std::vector<std::string>> refused;
     nominal_gbs_.clear();
     rails_ = 1;
-    const std::set<int> answered = gather(
-        "ready", Clock::now() + command.time + patiently(kAnswerTime), [&](const Message& message) {
+    const std::set<int> answered =
+        gather("ready", Clock::now() + command.time + answerTime(), [&](const Message& message) {
             if (message.kind() == "lost") {
                 const auto peer = message.integer("peer", -1);
                 if (peer < 0 || peer >= static_cast<std::int64_t>(out_.members.size())) return;

@@ -101,7 +101,7 @@ void Conductor::go(const Tempo& tempo) {
     Message command(kEverybody, "go");
     crew_.broadcast(addTempo(command, tempo).line(), end_);
     const std::set<int> answered =
-        gather("done", Clock::now() + length + patiently(kAnswerTime), [&](const Message& message) {
+        gather("done", Clock::now() + length + answerTime(), [&](const Message& message) {
             if (message.kind() != "edge") return;
             if (auto edge = readEdge(message, nodes)) fillIn(out_.edges, std::move(*edge));
         });
@@ -142,7 +142,7 @@ void Conductor::retest() {
     const auto connect_time =
         std::clamp(toMilliseconds(left() / 5), milliseconds(20), milliseconds(200));
     const auto length = connect_time + slots * (tempo.latency + tempo.bandwidth);
-    if (length + patiently(kAnswerTime) > left()) {
+    if (length + patiently(milliseconds(300)) > left()) {
         out_.notes.push_back("no time was left to test again what looked slow: " +
                              out_.members[static_cast<std::size_t>(suspects[0].from)].host +
                              " with " +
@@ -155,7 +155,7 @@ void Conductor::retest() {
     crew_.broadcast(command.line(), end_);
     const int nodes = static_cast<int>(out_.members.size());
     const std::set<int> answered =
-        gather("done", Clock::now() + length + patiently(kAnswerTime), [&](const Message& message) {
+        gather("done", Clock::now() + length + answerTime(), [&](const Message& message) {
             if (message.kind() != "pair") return;
             if (auto pair = readPair(message, nodes)) out_.retests.push_back(std::move(*pair));
         });
@@ -175,20 +175,17 @@ void Conductor::collect() {
     }
     crew_.broadcast(collectMessage(command).line(), end_);
     std::map<std::string, std::vector<std::string>> errors;
-    gather("done", Clock::now() + command.time + patiently(kAnswerTime),
-           [&](const Message& message) {
-               if (message.kind() == "done" && !message.text("error").empty())
-                   errors[message.text("error")].push_back(hostOf(message.number()));
-               if (message.kind() != "collective") return;
-               CollectiveTime time;
-               time.bytes =
-                   static_cast<std::size_t>(std::max<std::int64_t>(0, message.integer("bytes")));
-               time.ring_us = message.real("ring");
-               time.tree_us = message.real("tree");
-               time.runs =
-                   static_cast<int>(std::clamp<std::int64_t>(message.integer("runs"), 0, 1 << 20));
-               out_.collectives.push_back({positionOf(message.number()), time});
-           });
+    gather("done", Clock::now() + command.time + answerTime(), [&](const Message& message) {
+        if (message.kind() == "done" && !message.text("error").empty())
+            errors[message.text("error")].push_back(hostOf(message.number()));
+        if (message.kind() != "collective") return;
+        CollectiveTime time;
+        time.bytes = static_cast<std::size_t>(std::max<std::int64_t>(0, message.integer("bytes")));
+        time.ring_us = message.real("ring");
+        time.tree_us = message.real("tree");
+        time.runs = static_cast<int>(std::clamp<std::int64_t>(message.integer("runs"), 0, 1 << 20));
+        out_.collectives.push_back({positionOf(message.number()), time});
+    });
     for (const auto& [why, hosts] : errors)
         out_.notes.push_back("collectives: " + nameNodes(hosts) + ": " + why);
     endPhase("collectives");

@@ -13,10 +13,6 @@
 
 namespace rdmatune::fabric {
 
-/// On top of what a step takes: the agents' answers must come back through the launcher, from
-/// machines that may be busy. Only a silent agent makes anybody wait that long.
-inline constexpr auto kAnswerTime = std::chrono::milliseconds(500);
-
 template <class Duration>
 std::chrono::milliseconds toMilliseconds(Duration time) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(time);
@@ -50,6 +46,11 @@ class Conductor {
     [[nodiscard]] double patience() const { return std::max(1.0, assignment_.budget_s / 10); }
     [[nodiscard]] Clock::duration patiently(std::chrono::milliseconds time) const {
         return seconds(std::chrono::duration<double>(time).count() * patience());
+    }
+    /// On top of what a step takes: the agents' answers must come back through the launcher, from
+    /// machines that may be busy. Only an agent that hangs makes the others wait that long.
+    [[nodiscard]] Clock::duration answerTime() const {
+        return std::max<Clock::duration>(std::chrono::milliseconds(300), left() / 3);
     }
     void endPhase(const std::string& name) {
         const auto now = Clock::now();

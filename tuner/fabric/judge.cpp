@@ -48,11 +48,12 @@ double bandwidthBadness(double gbs, double normal, const Thresholds& limits) {
 Thresholds thresholdsFor(bool tcp, bool shared_machine, double latency_factor,
                          double bandwidth_fraction) {
     constexpr double kTcpFloorUs = 50;
+    constexpr double kSharedFloorUs = 1000;
     constexpr double kTcpFraction = 0.5;
     constexpr double kSharedFraction = 0.25;
     Thresholds out{latency_factor, bandwidth_fraction, 2};
     if (!tcp) return out;
-    out.latency_floor_us = kTcpFloorUs;
+    out.latency_floor_us = shared_machine ? kSharedFloorUs : kTcpFloorUs;
     out.bandwidth_fraction =
         std::min(bandwidth_fraction, shared_machine ? kSharedFraction : kTcpFraction);
     return out;

