@@ -15,14 +15,14 @@
 namespace rdmatune::fabric {
 namespace {
 
-/// What srun costs. Measured with Slurm 22.05 on a local cluster of 2 to 16 nodes that share two
-/// cores, where everything is slower than on real nodes (see docs/measuring.md).
+/// What srun costs, measured with Slurm 22.05 on local clusters of 2 to 16 nodes. The nodes there
+/// share two cores, so what one srun must do by itself is taken from its own CPU time, user and
+/// system: 17 ms for 2 nodes, 27 ms for 16; 56 ms more to send 0.5 MB to each of 16.
 struct Constants {
-    double srun_base_ms = 60;  ///< start of a nested srun with agents on two nodes until all have
-                               ///< introduced themselves
-    double srun_node_ms = 12;  ///< more for each further node
-    double srun_mb_per_s =
-        300;  ///< standard input broadcast and standard output collected by one srun
+    /// A nested srun, slurmstepd, the agent and the reading of its node, all nodes side by side.
+    double srun_base_ms = 100;
+    double srun_node_ms = 0.7;   ///< more for each further node
+    double srun_mb_per_s = 130;  ///< standard input sent to all nodes, and output collected
 };
 
 Hello typicalHello(int number) {
