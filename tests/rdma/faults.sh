@@ -9,12 +9,13 @@ here=$(dirname "$(readlink -f "$0")")
 build=$1
 # In memory: the guest reads the machine's files slowly.
 program=/run/rdma-tune
-strip -o $program "$build/bin/rdma-tune"
+cp "$build/tests/rdma-tune.stripped" $program
 probe=$build/tests/verbs_probe
 # An emulated machine needs far longer than a real one to start the agents; what is tested is that
 # the budget is kept, whatever it is.
-budget=${RDMA_TUNE_TEST_BUDGET:-30}
-export RDMA_TUNE_NODE_TIMEOUT=$budget
+budget=${RDMA_TUNE_TEST_BUDGET:-60}
+mkdir -p /etc/rdma-tune
+echo "node_timeout = $budget" >/etc/rdma-tune/rdma-tune.conf
 # Starting and ending the program itself is not part of the budget.
 grace=10000
 

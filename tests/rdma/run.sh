@@ -9,6 +9,8 @@ build=$(readlink -f "${BUILD:-$here/../../build}")
 for file in bin/rdma-tune tests/verbs_probe; do
     [ -x "$build/$file" ] || { echo "run.sh: $build/$file is missing; make check-rdma builds it" >&2; exit 2; }
 done
+# Small, because the guest reads the machine's files slowly.
+strip -o "$build/tests/rdma-tune.stripped" "$build/bin/rdma-tune"
 
 why=$("$here/guest.sh" why)
 if [ -n "$why" ]; then
