@@ -1,5 +1,5 @@
 # The ways to start a step, and what its tasks get.
-# shellcheck shell=bash disable=SC2154,SC2015 # $out and the like are the suite's; die ends the case
+# shellcheck shell=bash disable=SC2154,SC2015,SC2016 # $out and the like are the suite's; die ends the case
 
 # Four tasks on each of four nodes, one GPU each.
 all16=(srun -N4 -n16 --ntasks-per-node=4 --gpus-per-node=4)

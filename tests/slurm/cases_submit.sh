@@ -94,9 +94,12 @@ case_submit_07_requeue() {
   # A requeued job waits two minutes unless it is told otherwise.
   i=0
   until [ "$(grep -c '^1 open=' "$home/requeue.out")" = 2 ]; do
-    on head scontrol update jobid="$job" starttime=now 2>/dev/null || true
+    # Not before its first run has left the nodes.
+    if [ "$(on head squeue -h -j "$job" -o %T 2>/dev/null)" = PENDING ] && all_idle; then
+      on head scontrol update jobid="$job" starttime=now 2>/dev/null || true
+    fi
     sleep 0.2
-    ((i++ < 60)) || die "the job did not start again: $(tail -n 3 "$home/requeue.out")"
+    ((i++ < 100)) || die "the job did not start again: $(tail -n 4 "$home/requeue.out") $(on head scontrol --oneliner show job "$job" | cut -c1-300)"
   done
   on head scancel "$job"
   cp "$home/requeue.out" "$out"
