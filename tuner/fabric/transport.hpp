@@ -44,14 +44,15 @@ class Link {
     /// `cookie` is the job's secret: a peer without it is refused. A transport whose hardware
     /// connects without the peer's program (verbs) may return before the peer has answered; then
     /// the cookie is checked, and a missing peer found, by the first of the calls below.
-    [[nodiscard]] virtual Status connect(std::string_view peer, bool active, std::string_view cookie,
-                                         Deadline deadline) = 0;
+    [[nodiscard]] virtual Status connect(std::string_view peer, bool active,
+                                         std::string_view cookie, Deadline deadline) = 0;
     /// Small-message ping-pong; one end initiates, the other answers. The initiator measures for at
     /// most `rounds` round trips or until the deadline; the answering end's figures are zero.
-    [[nodiscard]] virtual Result<Latency> pingPong(bool initiator, int rounds, Deadline deadline) = 0;
+    [[nodiscard]] virtual Result<Latency> pingPong(bool initiator, int rounds,
+                                                   Deadline deadline) = 0;
     /// Streams large messages until `until`, several in flight, then tells the receiver.
-    [[nodiscard]] virtual Result<Throughput> send(std::size_t message_bytes, Clock::time_point until,
-                                                  Deadline deadline) = 0;
+    [[nodiscard]] virtual Result<Throughput> send(std::size_t message_bytes,
+                                                  Clock::time_point until, Deadline deadline) = 0;
     /// Takes what send() sends, until the sender says that it has ended.
     [[nodiscard]] virtual Status receive(Deadline deadline) = 0;
     // Messages of any length both ways at once, for the collectives; none of the three blocks.
@@ -72,7 +73,7 @@ class Transport {
     [[nodiscard]] virtual ProfileTransport kind() const = 0;
     [[nodiscard]] virtual ProfileGdr gdr() const = 0;  ///< how GPU memory is reached, if it is
     [[nodiscard]] virtual int rails() const = 0;
-    [[nodiscard]] virtual std::string railName(int rail) const = 0;   ///< "mlx5_1", "eth0"
+    [[nodiscard]] virtual std::string railName(int rail) const = 0;  ///< "mlx5_1", "eth0"
     /// What must be equal on both ends of a rail (link layer, subnet); compared as text.
     [[nodiscard]] virtual std::string railIdentity(int rail) const = 0;
     [[nodiscard]] virtual double railNominalGbs(int rail) const = 0;  ///< GB/s; 0: not known
@@ -90,26 +91,26 @@ struct VerbsRequest {
     struct Rail {
         std::string hca;  ///< verbs name
         int port = 1;
-        int gpu = -1;     ///< CUDA device whose memory to use (PCI order); -1: host memory
+        int gpu = -1;  ///< CUDA device whose memory to use (PCI order); -1: host memory
         std::string gpu_pci;
     };
     std::vector<Rail> rails;
     bool use_gpu_memory = false;
-    bool messages = true;     ///< links carry messages too (collectives); costs 256 KiB a link
+    bool messages = true;  ///< links carry messages too (collectives); costs 256 KiB a link
     // What the job's NCCL will use when the user or the site has set it (NCCL_IB_GID_INDEX,
     // NCCL_IB_TC, NCCL_IB_SL): measure the same traffic class as will be trained in.
-    int gid_index = -1;       ///< -1: chosen per rail, see bestGid()
+    int gid_index = -1;  ///< -1: chosen per rail, see bestGid()
     int traffic_class = 0;
     int service_level = 0;
 };
 
-/// Takes what NCCL_IB_GID_INDEX, NCCL_IB_TC and NCCL_IB_SL say in this process's environment; values
-/// that are no such numbers are left to NCCL to complain of.
+/// Takes what NCCL_IB_GID_INDEX, NCCL_IB_TC and NCCL_IB_SL say in this process's environment;
+/// values that are no such numbers are left to NCCL to complain of.
 void takeNcclSettings(VerbsRequest& request);
 
 /// Verbs over the given rails. Fails, naming device, port and remedy, when none can be opened;
 /// a rail that cannot be opened while others can is reported in `skipped`.
-[[nodiscard]] Result<std::unique_ptr<Transport>> makeVerbsTransport(const VerbsRequest& request,
-                                                                    std::vector<std::string>& skipped);
+[[nodiscard]] Result<std::unique_ptr<Transport>> makeVerbsTransport(
+    const VerbsRequest& request, std::vector<std::string>& skipped);
 
 }  // namespace rdmatune::fabric

@@ -57,6 +57,7 @@ class VerbsLink final : public Link {
     [[nodiscard]] Status ping(std::uint64_t value);
     [[nodiscard]] Result<Latency> initiate(int rounds, Deadline deadline);
     [[nodiscard]] Result<Latency> answer(Deadline deadline);
+    [[nodiscard]] Status writeStream(std::size_t offset, std::uint32_t bytes);
     [[nodiscard]] Status checkMessages();
 
     const VerbsRail* rail_;

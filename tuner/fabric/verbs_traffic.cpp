@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include "tuner/fabric/verbs_layout.hpp"
@@ -17,16 +18,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int kWarmUpRounds = 16;
+constexpr int kWarmUpRounds = 16;  // or a quarter of the time, if that is less
 
-/// Longer messages are cut into writes of this size, about half of what NCCL's network chunks have:
-/// a write is long enough to fill any path and short enough that a slow one ends in time.
-constexpr std::size_t kPieceMax = std::size_t{256} << 10;
-/// Writes under way at once while streaming: never fewer than 4, never more than 64, otherwise what
-/// the path carries in kInFlight. Enough to fill any path, and little to wait for at the end.
+/// Longer messages are cut into writes: of 64 KiB while the path is slow, so that little has to be
+/// waited for at the end; of 256 KiB, half of NCCL's network chunk, where it is fast.
+constexpr std::size_t kPieceSlow = std::size_t{64} << 10;
+constexpr std::size_t kPieceFast = std::size_t{256} << 10;
+constexpr double kFast = 1e9;  // bytes per second
+/// Writes under way at once: never fewer than 2, never more than 64, otherwise what the path
+/// carries in kInFlight, which fills any path.
 constexpr double kInFlight = 0.004;  // seconds
-constexpr std::uint64_t kWindowMin = 4;
-constexpr std::uint64_t kWindowMax = 64;
+constexpr std::size_t kWindowMin = 2;
+constexpr std::size_t kWindowMax = 64;
 
 double micros(Clock::duration duration) {
     return std::chrono::duration<double, std::micro>(duration).count();
@@ -72,6 +75,8 @@ Result<Latency> VerbsLink::initiate(int rounds, Deadline deadline) {
     for (int round = -kWarmUpRounds; round < rounds; ++round) {
         const auto start = Clock::now();
         if (start >= stop) break;
+        // Where a round takes long, warming up must not use up the time.
+        if (round < 0 && start - begin > (stop - begin) / 4) round = 0;
         if (Status status = ping(++pings_sent_); !status) return status.error();
         const auto answered = [this] { return word(kPing) > pings_seen_; };
         if (Status status = waitUntil(answered, deadline, Patience::Spin, "waiting for an answer");
@@ -107,32 +112,37 @@ Result<Latency> VerbsLink::answer(Deadline deadline) {
 
 // ---- large messages ----------------------------------------------------------------------------
 
+/// One write of `bytes` into the peer's stream buffer, from and to the place after `offset`.
+Status VerbsLink::writeStream(std::size_t offset, std::uint32_t bytes) {
+    const std::size_t place = offset % (kStreamHalf - bytes + 1);
+    const Write write{
+        .source = reinterpret_cast<const void*>(rail_->streamAddress() + kStreamHalf + place),
+        .bytes = bytes,
+        .local_key = rail_->stream->lkey,
+        .target = peer_.stream + place,
+        .remote_key = peer_.stream_key,
+        .from_gpu = rail_->onGpu()};
+    return queue_.write(std::span(&write, 1), true);
+}
+
 Result<Throughput> VerbsLink::send(std::size_t message_bytes, Clock::time_point until,
                                    Deadline deadline) {
     if (Status status = hello(deadline); !status) return status.error();
-    const auto bytes =
-        static_cast<std::uint32_t>(std::clamp<std::size_t>(message_bytes, 1, kPieceMax));
-    const std::size_t places = kStreamHalf / bytes;
-    const std::uint64_t before = queue_.completed();
     const auto begin = Clock::now();
     auto last = begin;
-    std::uint64_t posted = 0;
-    std::uint64_t done = 0;
-    std::uint64_t window = kWindowMin;
-    const auto progressed = [&] { return queue_.completed() - before > done; };
-    while (last < until || posted > done) {
-        while (last < until && posted - done < window && queue_.room() > 1) {
-            const std::size_t offset = posted % places * bytes;
-            const Write write{.source = reinterpret_cast<const void*>(rail_->streamAddress() +
-                                                                      kStreamHalf + offset),
-                              .bytes = bytes,
-                              .local_key = rail_->stream->lkey,
-                              .target = peer_.stream + offset,
-                              .remote_key = peer_.stream_key,
-                              .from_gpu = rail_->onGpu()};
-            if (Status status = queue_.write(std::span(&write, 1), true); !status)
-                return status.error();
-            ++posted;
+    std::size_t piece = std::clamp<std::size_t>(message_bytes, 1, kPieceSlow);
+    std::size_t window = kWindowMin;
+    std::size_t offset = 0;
+    double done = 0;
+    std::deque<std::uint32_t> under_way;  // the sizes of the writes, which complete in order
+    std::uint64_t counted = queue_.completed();
+    const auto progressed = [&] { return queue_.completed() > counted; };
+    while (last < until || !under_way.empty()) {
+        while (last < until && under_way.size() < window && queue_.room() > 1) {
+            const auto bytes = static_cast<std::uint32_t>(piece);
+            if (Status status = writeStream(offset, bytes); !status) return status.error();
+            under_way.push_back(bytes);
+            offset += bytes;
         }
         if (Status status = queue_.reap("a large write"); !status) return status.error();
         if (!progressed())
@@ -141,12 +151,16 @@ Result<Throughput> VerbsLink::send(std::size_t message_bytes, Clock::time_point 
                 !status)
                 return status.error();
         last = Clock::now();
-        done = queue_.completed() - before;
-        const double rate = static_cast<double>(done) / (micros(last - begin) * 1e-6);
-        window = std::clamp(static_cast<std::uint64_t>(rate * kInFlight), kWindowMin, kWindowMax);
+        for (; counted < queue_.completed(); ++counted) {
+            done += under_way.front();
+            under_way.pop_front();
+        }
+        const double rate = done / (micros(last - begin) * 1e-6);
+        piece = std::clamp<std::size_t>(message_bytes, 1, rate > kFast ? kPieceFast : kPieceSlow);
+        window = std::clamp(static_cast<std::size_t>(rate * kInFlight / static_cast<double>(piece)),
+                            kWindowMin, kWindowMax);
     }
-    const Throughput out{.bytes = static_cast<double>(done) * bytes,
-                         .seconds = micros(last - begin) * 1e-6};
+    const Throughput out{.bytes = done, .seconds = micros(last - begin) * 1e-6};
     if (Status status = writeWord(kEnd, ++ends_sent_, true); !status) return status.error();
     const auto idle = [this] { return queue_.idle(); };
     if (Status status = waitUntil(idle, deadline, Patience::Spin, "ending a stream"); !status)

@@ -130,8 +130,9 @@ TEST(Wire, TheTableGoesOverManyLines) {
 }
 
 TEST(Wire, CommandsComeBackAsTheyWent) {
-    const SetupCommand setup{4, "0123456789abcdef", true, "rt-agreed/1 rails=2 layer=IB", true,
-                             std::chrono::milliseconds(750)};
+    const SetupCommand setup{4,    "0123456789abcdef",
+                             true, "rt-agreed/1 rails=2 layer=IB",
+                             true, std::chrono::milliseconds(750)};
     const SetupCommand setup_back = readSetup(parsed(setupMessage(setup).line()));
     EXPECT_EQ(setup_back.id, 4);
     EXPECT_EQ(setup_back.cookie, setup.cookie);
