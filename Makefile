@@ -106,8 +106,9 @@ $(TUNER): $(foreach r,$(NCCL_ROOMS),$(call objects,tuner/$(r))) tuner/nccl/expor
 
 # ---- unit tests: one program per folder of tests/unit ------------------------------------------
 UNIT := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard tests/unit/*/*_test.cpp)))))
-# The plugin's parts that need no Slurm.
+# What a room's tests need besides the rooms: the plugin's file, the simulator, the Slurm plugin's parts without Slurm.
 UNIT_EXTRA_nccl := $(TUNER)
+UNIT_EXTRA_model := $(patsubst %,$(BUILD)/obj/tests/model/%.o,ring tree)
 UNIT_EXTRA_spank := $(patsubst %,$(BUILD)/obj/spank/%.o,text settings interrupt)
 define unit_rule
 $(BUILD)/tests/$(1)_test: $$(call objects,tests/unit/$(1)) $$(UNIT_EXTRA_$(1)) $(ROOM_LIBS)
@@ -189,12 +190,12 @@ TSAN_UNIT ?= $(filter nccl fabric model,$(UNIT))
 .PHONY: check check-all check-san check-tsan check-rdma
 check:
 	$(DEPS) $(CHECK_GROUPS)
-	$(AGAIN) all test-programs
+	$(AGAIN) all test-programs $(BUILD)/model/sweep
 	$(RUN) $(SUITES)
 
 check-all:
 	$(DEPS) $(CHECK_GROUPS) lint rdma
-	$(AGAIN) all test-programs $(VERBS_PROBE)
+	$(AGAIN) all test-programs $(BUILD)/model/sweep $(VERBS_PROBE)
 	$(AGAIN) san-programs tsan-programs
 	$(RUN) $(SUITES) san tsan fuzz lint rdma
 
