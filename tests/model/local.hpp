@@ -54,7 +54,7 @@ struct Cluster {
     constexpr double kIntra[] = {0.6, 1.25, 4.0};
     constexpr double kInter[] = {5.0, 8.5, 14.0};
     constexpr double kSlot[] = {32e3, 576e3, 512e3};
-    constexpr double kLeast[] = {4e3, 16e3, 32e3};
+    constexpr double kLeast[] = {8e3, 64e3, 64e3};
     constexpr double kWire[] = {2, 16.0 / 15, 1};
     const double channels = channelsOf(c);
     // Message bytes per second: half of what NCCL counts for the bus, and 15 % less with eight GPUs

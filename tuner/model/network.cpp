@@ -18,9 +18,9 @@ struct SlotUse {
         ring_window;  ///< steps that a ring may be ahead: both ends of a connection have slots
     bool streams;     ///< inside a node a rank passes on line by line what it receives
 };
-constexpr SlotUse kSlots[kProtocols] = {{32'000, 32'000, 4'000, 16, true},
-                                        {576'000, 576'000, 16'000, 16, true},
-                                        {2'000'000, 512'000, 32'000, 4, false}};
+constexpr SlotUse kSlots[kProtocols] = {{32'000, 32'000, 8'000, 16, true},
+                                        {576'000, 576'000, 64'000, 16, true},
+                                        {2'000'000, 512'000, 64'000, 4, false}};
 constexpr std::int64_t kTreeWindow = 16;  // chunks
 constexpr Rate kInsideRate = rateOf(400'000);
 /// What one of a tree's channels passes on, half up and half down (NCCL: 36 to 41 GB/s of bus
