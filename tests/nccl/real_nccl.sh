@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2154 # plugin is the sourcing script's
 # Sourced by run.sh: the plugin inside the unmodified NCCL. NCCL_DRYRUN names a program that starts NCCL for
 # pretend nodes and prints one JSON object per rank with NCCL's table before and after the tuner and its
 # choice. NCCL_DRYRUN_LARGE=1 adds 4 x 8 and 8 x 8 ranks (minutes).

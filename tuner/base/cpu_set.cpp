@@ -53,7 +53,8 @@ std::optional<CpuSet> CpuSet::parse(std::string_view text) {
     for (const auto part : split(trim(text), ',')) {
         const auto dash = part.find('-');
         const auto first = parseInt<int>(part.substr(0, dash));
-        const auto last = dash == std::string_view::npos ? first : parseInt<int>(part.substr(dash + 1));
+        const auto last =
+            dash == std::string_view::npos ? first : parseInt<int>(part.substr(dash + 1));
         if (!first || !last || *first < 0 || *last < *first || *last > kMaxCpu) return std::nullopt;
         out.addRange(*first, *last);
     }

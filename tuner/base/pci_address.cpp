@@ -20,8 +20,8 @@ std::optional<std::uint32_t> hexField(std::string_view text, std::size_t max_dig
 
 std::string PciAddress::str() const {
     std::array<char, 32> out{};
-    const int n = std::snprintf(out.data(), out.size(), "%04x:%02x:%02x.%x", domain, bus, device,
-                                function);
+    const int n =
+        std::snprintf(out.data(), out.size(), "%04x:%02x:%02x.%x", domain, bus, device, function);
     return {out.data(), static_cast<std::size_t>(n)};
 }
 
