@@ -42,6 +42,7 @@ tells() { if said "$2"; then ok "$1"; else not_ok "$1" "no '$2' in: $(heard)"; f
 # --- nothing broken: what the others are compared with ---
 measure n1,n2
 ends "two nodes, two rails"
+check "two healthy nodes give a profile" '[ "$(result "r[\"usable\"]")" = True ]' "$(heard)"
 check "RoCE over both rails" "[ \"\$(result '(r[\"transport\"], r[\"rails\"])')\" = \"('RoCE', 2)\" ]" "$(heard)"
 note "alpha $(result 'r["ring"]["alpha_us"]') us, one rail $(result 'r["one_rail_gbs"]') GB/s, took $took ms"
 whole=$(result 'r["usable"]')
@@ -61,35 +62,41 @@ ip addr add 10.20.0.2/24 dev n2r0
 ip -6 addr add fe80::2/64 dev n2r0 2>/dev/null
 sleep 1
 
-ENTER_AS_USER=1 measure n1,n2
+touch "$NODES_STATE/as_user"
+measure n1,n2
+rm "$NODES_STATE/as_user"
 ends "memlock of 64 KiB"
 tells "the memlock limit is told with its value" '64 KiB'
 
 # --- somebody goes away ---
 stop_agent() { agents "$1" | xargs -r kill "-$2"; }
-( when_measuring n2 stop_agent n2 KILL ) &
+when_measuring n2 stop_agent n2 KILL &
+watcher=$!
 measure n1,n2,n3
-wait
+wait $watcher
 ends "agent killed"
 tells "the node of the killed agent is named" 'n2'
 
-( when_measuring n2 stop_agent n2 STOP ) &
+when_measuring n2 stop_agent n2 STOP &
+watcher=$!
 measure n1,n2,n3
-wait
+wait $watcher
 stop_agent n2 KILL
 ends "agent hangs"
 tells "the node of the hanging agent is named" 'n2'
 
-( when_measuring n2 ip link set n2r0 down ) &
+when_measuring n2 ip link set n2r0 down &
+watcher=$!
 measure n1,n2
-wait
+wait $watcher
 ends "port set down"
 ip link set n2r0 up
 ip addr replace 10.20.0.2/24 dev n2r0
 
-( when_measuring n2 tc qdisc add dev n2r1 root netem loss 100% ) &
+when_measuring n2 tc qdisc add dev n2r1 root netem loss 100% &
+watcher=$!
 measure n1,n2
-wait
+wait $watcher
 ends "queue pair in error (packets lost)"
 tc qdisc del dev n2r1 root
 
@@ -108,9 +115,10 @@ stranger() {
         (exec 3<>"/dev/tcp/10.20.0.1/$port" && printf 'GET / HTTP/1.0\r\n\r\n' >&3 && sleep 0.2) 2>/dev/null
     done
 }
-( when_measuring n2 stranger ) &
+when_measuring n2 stranger &
+watcher=$!
 measure n1,n2
-wait
+wait $watcher
 ends "a stranger connects"
 refusal=$(timeout 60 "$probe" --wrong-cookie rxe1_0 rxe2_0 2>&1)
 check "a wrong cookie on the queue pair is refused and told" 'grep -q "refused a peer with a wrong cookie" <<<"$refusal"' "$refusal"

@@ -116,9 +116,11 @@ measure() {
 }
 cat >"$NODES_STATE/enter" <<'ENTER'
 #!/bin/bash
-# enter NODE COMMAND...; ENTER_AS_USER: as an ordinary user who may lock 64 KiB.
-exec nsenter -t "$(cat "/run/nodes/$1")" -m -u -- \
-    ${ENTER_AS_USER:+setpriv --reuid 1000 --regid 1000 --clear-groups --bounding-set -all prlimit --memlock=65536:65536} "${@:2}"
+# enter NODE COMMAND...; while /run/nodes/as_user exists: as an ordinary user who may lock 64 KiB.
+as_user=()
+[ ! -e /run/nodes/as_user ] ||
+    as_user=(setpriv --reuid 1000 --regid 1000 --clear-groups --bounding-set -all prlimit --memlock=65536:65536)
+exec nsenter -t "$(cat "/run/nodes/$1")" -m -u -- "${as_user[@]}" "${@:2}"
 ENTER
 chmod +x "$NODES_STATE/enter"
 

@@ -36,10 +36,11 @@ check "UCX is told the rank's own HCA" '[[ $(of 0 ucx) == *rxe1_* && $(of 1 ucx)
 
 # --- the agent of a node dies: the job starts all the same ---
 killer() { agents n2 | xargs -r kill -9; }
-( when_measuring n2 killer ) &
+when_measuring n2 killer &
+watcher=$!
 timeout 400 srun -N2 -n2 --rdma-tune=refresh,verbose bash -c "$task" >"$OUT/tasks" 2>"$OUT/srun"
 status=$?
-wait $!
+wait $watcher
 check "with a killed agent the job runs" "[ $status = 0 ] && [ \$(wc -l <\$OUT/tasks) = 2 ]" "status $status: $(tail -c 300 "$OUT/srun")"
 check "and is told why" 'grep -q "n2" "$OUT/srun"' "$(tail -c 300 "$OUT/srun")"
 check "no node is drained" '[ "$(idle_nodes)" = 2 ]' "$(sinfo -N -h | tr '\n' ';')"

@@ -197,6 +197,10 @@ Status VerbsLink::hello(Deadline deadline) {
             if (!queue_.unanswered() || Clock::now() >= deadline) return status;
             if (Status again = queue_.reconnect(); !again) return again;
         }
+        // The hello's own completion must not be taken for a later write's.
+        const auto sent = [this] { return queue_.idle(); };
+        if (Status status = waitUntil(sent, deadline, Patience::Spin, "greeting the peer"); !status)
+            return status;
         if (Status status = checkHello(); !status) return status;
     } else {
         if (Status status =

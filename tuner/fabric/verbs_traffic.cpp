@@ -151,7 +151,7 @@ Result<Throughput> VerbsLink::send(std::size_t message_bytes, Clock::time_point 
                 !status)
                 return status.error();
         last = Clock::now();
-        for (; counted < queue_.completed(); ++counted) {
+        for (; counted < queue_.completed() && !under_way.empty(); ++counted) {
             done += under_way.front();
             under_way.pop_front();
         }
