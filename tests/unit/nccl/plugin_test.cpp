@@ -276,7 +276,7 @@ TEST_F(Plugin, AllVersionsChooseAlike) {
 }
 
 TEST_F(Plugin, V2LeavesTheUsersChoiceAlone) {
-    use(model::profileOf(4, 60, 48, 50));
+    use(model::profileOf(4, 200, 48, 50));
     const auto orders = [&](int collnet, int nvls) {
         void* context = nullptr;
         EXPECT_EQ(v2().init(32, 4, nullptr, &context), kSuccess);
