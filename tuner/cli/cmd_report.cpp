@@ -44,7 +44,7 @@ std::string now() {
 Status writeWhole(const std::string& path, const std::string& text) {
     const std::string beside = path + ".part";
     const auto failed = [&](const std::string& what) {
-        const Error error{what + ": " + std::strerror(errno)};
+        Error error{what + ": " + std::strerror(errno)};
         std::remove(beside.c_str());
         return error;
     };

@@ -150,10 +150,12 @@ void readDevices(const Node& node, const SystemRoots& roots, GdrFacts& facts) {
 
 void readVerbs(const Node& node, const SystemRoots& roots, GdrFacts& facts) {
     std::map<std::string, std::string> device_of;  // verbs name -> uverbsN
-    const std::string folder = roots.sys + "/class/infiniband_verbs";
-    for (const std::string& name : listDirectory(folder))
-        if (const auto ibdev = readSmallFile(folder + "/" + name + "/ibdev"))
-            device_of[std::string(trim(*ibdev))] = name;
+    const std::string folder = roots.sys + "/class/infiniband_verbs/";
+    for (const std::string& name : listDirectory(folder)) {
+        std::string path = folder;
+        path.append(name).append("/ibdev");
+        if (const auto ibdev = readSmallFile(path)) device_of[std::string(trim(*ibdev))] = name;
+    }
     std::map<std::string, DmabufProbe> by_driver;  // asking one HCA of each driver is enough
     for (const Hca& hca : node.hcas) {
         if (facts.verbs.contains(hca.name)) continue;
@@ -210,7 +212,8 @@ void readLimits(const SystemRoots& roots, GdrFacts& facts) {
     constexpr std::size_t kMaxProcesses = 65536;
     for (const std::string& name : listDirectory(roots.proc, kMaxProcesses)) {
         if (!std::isdigit(static_cast<unsigned char>(name.front()))) continue;
-        const std::string folder = roots.proc + "/" + name;
+        std::string folder = roots.proc + "/";
+        folder += name;
         if (trim(readSmallFile(folder + "/comm", 64).value_or("")) != "slurmd") continue;
         facts.memlock_slurmd = limitsOf(folder);
         return;
