@@ -223,7 +223,7 @@ tsan-programs:
 .PHONY: bench
 bench:
 	$(DEPS) $(CHECK_GROUPS)
-	$(AGAIN) all bench-programs
+	$(AGAIN) all bench-programs $(BUILD)/model/sweep
 	BUILD=$(abspath $(BUILD)) tests/bench/run
 
 # ---- lint --------------------------------------------------------------------------------------
