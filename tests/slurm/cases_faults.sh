@@ -154,7 +154,7 @@ case_fault_13_unprepared_tasks_still_choose_alike() {
 
 case_fault_14_agent_killed() {
   # Waits inside gpu02's own process namespace, so that nothing else of this machine can be meant.
-  on gpu02 timeout 20 bash -c 'until pid=$(pgrep -o -f "[r]dma-tune(.real)? agent"); do :; done; kill -9 $pid && echo $pid' >"$work/killed" &
+  on gpu02 timeout 90 bash -c 'until pid=$(pgrep -o -f "[r]dma-tune(.real)? agent"); do :; done; kill -9 $pid && echo $pid' >"$work/killed" &
   sleep 0.2
   run "${step[@]}" --rdma-tune "$work/task.sh"
   wait $! || die "no agent could be killed"
@@ -175,10 +175,13 @@ case_fault_15_interrupted_while_measuring() {
   for signal in INT TERM; do
     for kind in optional required; do
       REQUIRED=$kind faked
+      : >"$work/fake.log"
+      # The signal comes when measuring has begun, however long that takes here.
       # shellcheck disable=SC2016
-      run env RDMA_TUNE_FAKE=hang-measure bash -c 'srun -N2 -n2 --rdma-tune '"$work"'/task.sh & sleep 0.7
-        kill -'$signal' $!; begin=$SECONDS; wait $!; status=$?; [ $((SECONDS - begin)) -le 4 ] || exit 99; exit $status'
-      [ "$rc" != 99 ] || die "took more than 4 seconds to end"
+      run env RDMA_TUNE_FAKE=hang-measure bash -c 'srun -N2 -n2 --rdma-tune '"$work"'/task.sh &
+        until grep -qs ^measure '"$work"'/fake.log; do sleep 0.1; done; sleep 0.2
+        kill -'$signal' $!; begin=$SECONDS; wait $!; status=$?; [ $((SECONDS - begin)) -le 9 ] || exit 99; exit $status'
+      [ "$rc" != 99 ] || die "took more than 9 seconds to end"
       failed_run
       ranks_ran 0
       has "$err" 'interrupted while measuring'
