@@ -194,7 +194,12 @@ int run(const MeasureOptions& given) {
     if (start->key && !refresh) {
         FabricProfile profile;
         std::string agreement;
-        if (const auto text = keptText(store, *start->key, *rules, profile, agreement)) {
+        const auto text = keptText(store, *start->key, *rules, profile, agreement);
+        // The same number may have been another job's before the cluster was set up anew.
+        const auto begin =
+            text ? jobStart(start->key->job, own, Clock::now() + std::chrono::seconds(1))
+                 : std::nullopt;
+        if (text && store.savedAt(*start->key) >= begin.value_or(0)) {
             std::printf("%s\n%s\n", text->c_str(), agreement.c_str());
             if (given.verbose)
                 speaker.say("measured earlier in this allocation: " + profileToText(profile));

@@ -100,6 +100,18 @@ Result<std::vector<std::string>> stepHosts(const SlurmStep& step, const Variable
                  (why.empty() ? "" : ": " + why)};
 }
 
+std::optional<std::int64_t> jobStart(const std::string& job, const Variables& own,
+                                     Deadline deadline) {
+    Variables variables = agentVariables(own);
+    variables.emplace_back("SLURM_TIME_FORMAT=%s");
+    const Result<std::string> shown =
+        outputOf({{"scontrol", "--oneliner", "show", "job", job}, variables}, deadline);
+    if (!shown) return std::nullopt;
+    for (const std::string_view word : split(*shown, ' '))
+        if (word.starts_with("StartTime=")) return parseInt<std::int64_t>(word.substr(10));
+    return std::nullopt;
+}
+
 Invocation srunCommand(const SlurmStep& step, const std::vector<std::string>& hosts,
                        const std::string& program, double budget_s, const Variables& own) {
     const std::string count = std::to_string(hosts.size());

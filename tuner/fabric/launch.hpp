@@ -1,6 +1,7 @@
 // How agents are started: by a nested srun, by a command for each host, or on this machine.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,11 @@ using Variables = std::vector<std::string>;  ///< NAME=VALUE
 /// step's number of nodes.
 [[nodiscard]] Result<std::vector<std::string>> stepHosts(const SlurmStep& step,
                                                          const Variables& own, Deadline deadline);
+
+/// When the job last started, seconds since the epoch, as `scontrol show job` says; nothing when it
+/// does not say. A cluster that was set up anew counts its jobs from 1 again.
+[[nodiscard]] std::optional<std::int64_t> jobStart(const std::string& job, const Variables& own,
+                                                   Deadline deadline);
 
 /// One srun for one agent on each of `hosts`.
 [[nodiscard]] Invocation srunCommand(const SlurmStep& step, const std::vector<std::string>& hosts,

@@ -112,6 +112,14 @@ Result<std::string> ReuseStore::load(const ReuseKey& key) const {
     return text.substr(header.size());
 }
 
+std::int64_t ReuseStore::savedAt(const ReuseKey& key) const {
+    const Result<Fd> folder = openDirectory(directory(), false);
+    struct stat status {};
+    if (!folder || fstatat(folder->get(), fileName(key).c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return 0;
+    return status.st_mtime;
+}
+
 Status ReuseStore::save(const ReuseKey& key, std::string_view text) const {
     const Result<Fd> folder = openDirectory(directory(), true);
     if (!folder) return folder.error();

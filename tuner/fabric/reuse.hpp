@@ -1,6 +1,7 @@
 // A profile measured once in an allocation, kept for its later steps.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,8 @@ class ReuseStore {
     /// The text kept for this key. An error says why there is none: not there, not private, not
     /// ours.
     [[nodiscard]] Result<std::string> load(const ReuseKey& key) const;
+    /// When this key's text was kept, seconds since the epoch; 0 when there is none.
+    [[nodiscard]] std::int64_t savedAt(const ReuseKey& key) const;
     [[nodiscard]] Status save(const ReuseKey& key, std::string_view text) const;
     [[nodiscard]] std::string directory() const;
     [[nodiscard]] static std::string fileName(const ReuseKey& key);
