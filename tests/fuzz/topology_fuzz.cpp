@@ -12,10 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         readTopologyText(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
     if (!node) return 0;
     // What was read can be written, read again and planned with.
-    const Result<Node> again = nodeFromJson(toJson(*node), "again");
-    if (!again || toJson(*again) != toJson(*node)) std::abort();
+    const Result<Node> again = nodeFromJson(nodeToJson(*node), "again");
+    if (!again || nodeToJson(*again) != nodeToJson(*node)) std::abort();
     PlanRequest request;
-    request.tasks = 4;
+    request.local_tasks = 4;
     (void)makePlan(*node, request);
     return 0;
 }
