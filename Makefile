@@ -193,6 +193,12 @@ check:
 	$(AGAIN) all test-programs $(BUILD)/model/sweep
 	$(RUN) $(SUITES)
 
+# What the gate runs. The sanitizers' builds, clang-tidy and the guest are check-all's: they take longer.
+check-gate:
+	$(DEPS) $(CHECK_GROUPS) lint
+	$(AGAIN) all test-programs $(BUILD)/model/sweep
+	LINT_CHECKS="format length shell man python" $(RUN) $(SUITES) lint
+
 check-all:
 	$(DEPS) $(CHECK_GROUPS) lint rdma
 	$(AGAIN) all test-programs $(BUILD)/model/sweep $(VERBS_PROBE)
@@ -214,7 +220,7 @@ check-rdma:
 	$(AGAIN) all $(VERBS_PROBE)
 	$(RUN) rdma
 
-.PHONY: san-programs tsan-programs
+.PHONY: san-programs tsan-programs check-gate
 san-programs:
 	+$(MAKE) --no-print-directory BUILD=$(SAN_BUILD) SAN=address,undefined OPT="-O1 -g1" test-programs fuzz-programs
 tsan-programs:

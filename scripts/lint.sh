@@ -58,7 +58,7 @@ check_tidy() {
 }
 
 checks=("$@")
-[ $# -gt 0 ] || checks=(format length shell man python tidy)
+[ $# -gt 0 ] || read -r -a checks <<<"${LINT_CHECKS:-format length shell man python tidy}"
 passed=0 failed=0
 for check in "${checks[@]}"; do
   start=$SECONDS
