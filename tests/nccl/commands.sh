@@ -23,8 +23,8 @@ else
   if [ "$damaged $nothing $typo $usage" = "1 1 1 2" ]; then pass "exit status 1 for failures, 2 for wrong usage"
   else fail "exit status 1 for failures, 2 for wrong usage" "$damaged $nothing $typo $usage"; fi
 
-  table=$("$rt" explain --nodes 4 --gpus-per-node 8 --alpha 30 --beta 25 --nominal 50)
-  contains "explain says what was measured and what NCCL assumes" "$table" '32 ranks on 4 nodes, 8 rails: ring 30\.00 us and 200\.0 GB/s.*NCCL assumes 1\.00 us and 384\.0 GB/s'
+  table=$("$rt" explain --nodes 4 --gpus-per-node 8 --alpha 100 --beta 25 --nominal 50)
+  contains "explain says what was measured and what NCCL assumes" "$table" '32 ranks on 4 nodes, 8 rails: ring 100\.00 us and 200\.0 GB/s.*NCCL assumes 1\.00 us and 384\.0 GB/s'
   contains "explain shows costs and choices by size" "$table" '^allreduce +64K +tree/ll +[0-9.]+ us +ring/ll +[0-9.]+ us +tree/ll +\(NCCL alone: tree/ll\)'
   contains "explain marks what changes" "$table" '\(NCCL alone: ring/.*\) \*$'
   contains "explain says where they cross" "$table" '^allreduce: .*\(NCCL alone: ring from .* on\)$'
