@@ -44,19 +44,27 @@ int numaOf(const Node& node, int cpu) {
 /// Cores (or single CPUs) that may be given, in the order in which neighbours are adjacent.
 std::vector<CpuSet> unitsOf(const Node& node, const CpuSet& allowed, bool whole_cores) {
     std::vector<CpuSet> units;
-    CpuSet rest = allowed;
+    CpuSet placed;
     if (whole_cores)
-        for (const CpuSet& core : coresOf(node))
-            if (const CpuSet part = core & allowed; !part.empty()) {
-                units.push_back(part);
-                rest = rest - part;
-            }
-    for (const int cpu : rest.list()) units.push_back(CpuSet({cpu}));
+        for (const CpuSet& core : coresOf(node)) {
+            CpuSet part;
+            for (const int cpu : core.list())
+                if (allowed.contains(cpu)) part.add(cpu);
+            if (part.empty()) continue;
+            for (const int cpu : part.list()) placed.add(cpu);
+            units.push_back(part);
+        }
+    for (const int cpu : (allowed - placed).list()) units.push_back(CpuSet({cpu}));
     std::ranges::stable_sort(units, {}, [&](const CpuSet& unit) {
         const int first = unit.list().front();
         return std::pair{numaOf(node, first), first};
     });
     return units;
+}
+
+/// Whether a few CPUs and many have one in common, without looking at all of the many.
+bool overlap(const CpuSet& few, const CpuSet& many) {
+    return std::ranges::any_of(few.list(), [&](int cpu) { return many.contains(cpu); });
 }
 
 /// Gives each unit to one of the ranks in `wanted`, evenly; ranks of one group of units get
@@ -67,7 +75,7 @@ std::vector<CpuSet> deal(const std::vector<CpuSet>& units, const std::vector<Cpu
     for (std::size_t u = 0; u < units.size(); ++u) {
         std::vector<int> ranks;
         for (std::size_t r = 0; r < wanted.size(); ++r)
-            if (!(units[u] & wanted[r]).empty()) ranks.push_back(static_cast<int>(r));
+            if (overlap(units[u], wanted[r])) ranks.push_back(static_cast<int>(r));
         if (!ranks.empty()) groups[ranks].push_back(u);
     }
     std::vector<CpuSet> out(wanted.size());
@@ -80,7 +88,8 @@ std::vector<CpuSet> deal(const std::vector<CpuSet>& units, const std::vector<Cpu
         for (std::size_t i = 0; i < members.size(); ++i) ++count[rank_of[job++]];
         auto unit = members.begin();
         for (const auto& [rank, n] : count)
-            for (int i = 0; i < n; ++i) out[rank] = out[rank] | units[*unit++];
+            for (int i = 0; i < n; ++i)
+                for (const int cpu : units[*unit++].list()) out[rank].add(cpu);
     }
     return out;
 }
