@@ -91,6 +91,8 @@ case_submit_07_requeue() {
   job=$(cat "$out")
   until grep -q '^1 open=' "$home/requeue.out" 2>/dev/null; do sleep 0.1; ((i++ < 100)) || die "the job did not start"; done
   on head scontrol requeue "$job"
+  # slurmd refuses a job whose credential is not younger, in whole seconds, than the last one's end.
+  sleep 3
   # A requeued job waits two minutes unless it is told otherwise.
   i=0
   until [ "$(grep -c '^1 open=' "$home/requeue.out")" = 2 ]; do
