@@ -26,13 +26,16 @@ static_assert(sizeof(long) == 8,
     _exit(127);
 }
 
+/// Raw, because glibc's sigaction refuses the two signals that it keeps to itself (32 and 33),
+/// which some service managers nevertheless pass on ignored.
 void resetSignals() {
-    struct sigaction plain {};
-    plain.sa_handler = SIG_DFL;
-    for (int number = 1; number <= SIGRTMAX; ++number) sigaction(number, &plain, nullptr);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
+    constexpr int kLastSignal = 64;  // the kernel's _NSIG on every 64-bit machine but MIPS
+    constexpr std::size_t kSetBytes = kLastSignal / 8;
+    // All zero is SIG_DFL, no flags and an empty mask, however an architecture orders them.
+    const std::uint64_t plain[8] = {};
+    for (int number = 1; number <= kLastSignal; ++number)
+        syscall(SYS_rt_sigaction, number, plain, nullptr, kSetBytes);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, plain, nullptr, kSetBytes);
 }
 
 void markCloseOnExec(int fd) {
