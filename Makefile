@@ -68,7 +68,7 @@ $(BUILD)/obj/%.o: %.cpp | $(LIBRARIES)
 $(BUILD)/obj/tuner/profile/%.o $(BUILD)/obj/tuner/model/%.o $(BUILD)/obj/tuner/nccl/%.o: EXTRA = $(FREESTANDING)
 $(BUILD)/obj/spank/%.o: EXTRA = -fvisibility=hidden
 # Command lines and unit tests are not fast code, and CLI11's and GoogleTest's templates are what building waits for.
-$(BUILD)/obj/tuner/cli/%.o $(BUILD)/obj/tests/unit/%.o: EXTRA = -O1
+$(BUILD)/obj/tuner/cli/%.o $(BUILD)/obj/tests/unit/%.o: EXTRA = $(if $(SAN),,-O1)
 
 define room_rule
 $(BUILD)/lib/librt-$(1).a: $$(call objects,tuner/$(1))
@@ -110,11 +110,17 @@ UNIT := $(sort $(notdir $(patsubst %/,%,$(dir $(wildcard tests/unit/*/*_test.cpp
 UNIT_EXTRA_nccl := $(TUNER)
 UNIT_EXTRA_model := $(patsubst %,$(BUILD)/obj/tests/model/%.o,ring tree)
 UNIT_EXTRA_spank := $(patsubst %,$(BUILD)/obj/spank/%.o,text settings interrupt)
+# Fewer rooms where few are used: the sanitizers' builds start from nothing at the gate.
+UNIT_ROOMS_base   := base
+UNIT_ROOMS_child  := base
+UNIT_ROOMS_nccl   := profile model
+UNIT_ROOMS_fabric := base config profile model topology binding fabric
+unit_libs          = $(foreach r,$(or $(UNIT_ROOMS_$(1)),$(ROOMS)),$(BUILD)/lib/librt-$(r).a)
 define unit_rule
-$(BUILD)/tests/$(1)_test: $$(call objects,tests/unit/$(1)) $$(UNIT_EXTRA_$(1)) $(ROOM_LIBS)
+$(BUILD)/tests/$(1)_test: $$(call objects,tests/unit/$(1)) $$(UNIT_EXTRA_$(1)) $(call unit_libs,$(1))
 	@mkdir -p $$(@D)
 	$$(call say,LINK,$$@)
-	$$(Q)$(CXX) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -lgtest_main -lgmock -lgtest -ldl -pthread
+	$$(Q)$(CXX) $(LDFLAGS_ALL) -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(call unit_libs,$(1)) -Wl,--end-group $(PKG_LIBS) -lgtest_main -lgmock -lgtest -ldl -pthread
 .PHONY: check-$(1)
 check-$(1): $(BUILD)/tests/$(1)_test
 	$(BUILD)/tests/$(1)_test
@@ -184,20 +190,17 @@ SAN_BUILD  = $(BUILD)-asan
 TSAN_BUILD = $(BUILD)-tsan
 RUN = BUILD=$(abspath $(BUILD)) SAN_BUILD=$(abspath $(SAN_BUILD)) TSAN_BUILD=$(abspath $(TSAN_BUILD)) tests/run
 SUITES ?= unit slurm nccl model container exec training scripts
-# Where there are threads, or where NCCL's threads come in.
+# The sanitizers' unit tests; TSan's are those with threads of ours or of NCCL's.
+SAN_UNIT  ?= $(UNIT)
 TSAN_UNIT ?= $(filter nccl fabric model,$(UNIT))
+SAN_OPT   ?= -O1 -g1
+SAN_SUITES ?= san fuzz
 
 .PHONY: check check-all check-san check-tsan check-rdma
 check:
 	$(DEPS) $(CHECK_GROUPS)
 	$(AGAIN) all test-programs $(BUILD)/model/sweep
 	$(RUN) $(SUITES)
-
-# What the gate runs. The sanitizers' builds, clang-tidy and the guest are check-all's: they take longer.
-check-gate:
-	$(DEPS) $(CHECK_GROUPS) lint
-	$(AGAIN) all test-programs $(BUILD)/model/sweep
-	LINT_CHECKS="format length shell man python" $(RUN) $(SUITES) lint
 
 check-all:
 	$(DEPS) $(CHECK_GROUPS) lint rdma
@@ -208,7 +211,7 @@ check-all:
 check-san:
 	$(DEPS) build test
 	$(AGAIN) san-programs
-	$(RUN) san fuzz
+	$(RUN) $(SAN_SUITES)
 
 check-tsan:
 	$(DEPS) build test
@@ -220,11 +223,11 @@ check-rdma:
 	$(AGAIN) all $(VERBS_PROBE)
 	$(RUN) rdma
 
-.PHONY: san-programs tsan-programs check-gate
+.PHONY: san-programs tsan-programs
 san-programs:
-	+$(MAKE) --no-print-directory BUILD=$(SAN_BUILD) SAN=address,undefined OPT="-O1 -g1" test-programs fuzz-programs
+	+$(MAKE) --no-print-directory BUILD=$(SAN_BUILD) SAN=address,undefined OPT="$(SAN_OPT)" $(SAN_UNIT:%=$(SAN_BUILD)/tests/%_test) $(if $(filter fuzz,$(SAN_SUITES)),fuzz-programs)
 tsan-programs:
-	+$(MAKE) --no-print-directory BUILD=$(TSAN_BUILD) SAN=thread OPT="-O1 -g1" $(TSAN_UNIT:%=$(TSAN_BUILD)/tests/%_test)
+	+$(MAKE) --no-print-directory BUILD=$(TSAN_BUILD) SAN=thread OPT="$(SAN_OPT)" $(TSAN_UNIT:%=$(TSAN_BUILD)/tests/%_test)
 
 .PHONY: bench
 bench:

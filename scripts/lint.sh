@@ -3,7 +3,7 @@
 # man pages, and files short enough to be read in one go.
 #   scripts/lint.sh [CHECK...]   checks: format length shell man python tidy (all of them without arguments)
 # The last line counts the checks, as a test suite does. clang-tidy needs a quarter of an hour for all
-# files on two cores; TIDY_ROOMS="spank tuner/nccl" limits it to some folders, as CI does.
+# files on two cores; TIDY_ROOMS="spank tuner/nccl" limits it to some folders; CI leaves it out.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 2
 BUILD=${BUILD:-$PWD/build}
