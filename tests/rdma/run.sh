@@ -5,7 +5,7 @@
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 build=$(readlink -f "${BUILD:-$here/../../build}")
-[ $# -gt 0 ] || set -- latency faults slurm topology
+[ $# -gt 0 ] || set -- latency collectives slurm topology faults
 for file in bin/rdma-tune tests/verbs_probe; do
     [ -x "$build/$file" ] || { echo "run.sh: $build/$file is missing; make check-rdma builds it" >&2; exit 2; }
 done
@@ -19,7 +19,7 @@ if [ -n "$why" ]; then
     exit 0
 fi
 
-declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 400" [faults]="--timeout 580" [latency]="--timeout 300")
+declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 400" [faults]="--timeout 800" [latency]="--timeout 300" [collectives]="--timeout 400")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for suite in "$@"; do
