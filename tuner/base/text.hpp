@@ -1,10 +1,12 @@
 // Small text helpers that the standard library of C++20 does not have.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace rdmatune {
@@ -68,6 +70,28 @@ template <class Parts>
         if (!first) out += separator;
         first = false;
         out += part;
+    }
+    return out;
+}
+
+/// Lines "NAME: TEXT" as one, the names of equal texts together: "a, b: why; c: other".
+[[nodiscard]] inline std::string joinAlike(const std::vector<std::string>& lines) {
+    std::vector<std::pair<std::string_view, std::string>> texts;  // in the order of appearance
+    for (const std::string_view line : lines) {
+        const auto colon = line.find(": ");
+        const auto text = colon == std::string_view::npos ? line : line.substr(colon + 2);
+        const auto name = colon == std::string_view::npos ? "" : line.substr(0, colon);
+        const auto known = std::find_if(texts.begin(), texts.end(),
+                                        [&](const auto& one) { return one.first == text; });
+        if (known == texts.end())
+            texts.emplace_back(text, name);
+        else if (!name.empty())
+            known->second.append(", ").append(name);
+    }
+    std::string out;
+    for (const auto& [text, names] : texts) {
+        out.append(out.empty() ? "" : "; ").append(names).append(names.empty() ? "" : ": ");
+        out += text;
     }
     return out;
 }

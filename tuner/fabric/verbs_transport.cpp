@@ -131,7 +131,7 @@ Result<std::unique_ptr<Transport>> makeVerbsTransport(const VerbsRequest& reques
             }
         rails.push_back(std::move(rail));
     }
-    if (rails.empty()) return Error{join(failures, "; ")};
+    if (rails.empty()) return Error{joinAlike(failures)};
     skipped.insert(skipped.end(), failures.begin(), failures.end());
     return std::unique_ptr<Transport>(
         std::make_unique<VerbsTransport>(std::move(rails), std::move(way)));

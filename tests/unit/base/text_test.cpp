@@ -52,6 +52,13 @@ TEST(Text, LowerAndJoin) {
     EXPECT_EQ(join(std::vector<std::string>{}, ", "), "");
 }
 
+TEST(Text, JoinsWhatIsSaidOfSeveralThings) {
+    EXPECT_EQ(joinAlike({"a: no: really", "b: other", "c: no: really", "no name"}),
+              "a, c: no: really; b: other; no name");
+    EXPECT_EQ(joinAlike({"one", "one"}), "one");
+    EXPECT_EQ(joinAlike({}), "");
+}
+
 TEST(Result, HoldsAValueOrAnError) {
     const Result<int> good = 3;
     ASSERT_TRUE(good);
