@@ -25,9 +25,9 @@ struct Eligibility {
 
 /// Applies the rules in this order; the first that objects decides:
 /// hca_exclude, hca_include ("site"), "port-down", "cannot-open", "no-gid", "bonded",
-/// "vf-beside-pf", "link-local", "other-link-layer", "other-subnet", "slow". The last four are
-/// judgement, and are not applied to an HCA that hca_include names. `gpus`: the step's GPUs. Fails
-/// when hca_include leaves no HCA of a node that has some.
+/// "vf-beside-pf", "software", "link-local", "other-link-layer", "other-subnet", "slow". The last
+/// five are judgement, and are not applied to an HCA that hca_include names. `gpus`: the step's
+/// GPUs. Fails when hca_include leaves no HCA of a node that has some.
 [[nodiscard]] Result<Eligibility> judgeHcas(const Node& node, const PlanRequest& request,
                                             const std::vector<int>& gpus);
 

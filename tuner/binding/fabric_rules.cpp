@@ -43,7 +43,7 @@ std::vector<int> ofLayer(const Node& node, const std::vector<int>& hcas, LinkLay
 
 double totalRate(const Node& node, const std::vector<int>& hcas) {
     double sum = 0;
-    for (const int hca : hcas) sum += node.hcas[hca].rate_gbps;
+    for (const int hca : hcas) sum += node.hcas[hca].likelyGbps();
     return sum;
 }
 
@@ -56,6 +56,13 @@ int totalDistance(const Node& node, const std::vector<int>& gpus, const std::vec
         sum += static_cast<int>(best);
     }
     return sum;
+}
+
+/// "carry 800 Gbit/s", or what stands for it where no rate is known.
+std::string carry(const Node& node, const std::vector<int>& hcas) {
+    const bool known =
+        std::ranges::all_of(hcas, [&](int hca) { return node.hcas[hca].rate_gbps > 0; });
+    return (known ? "carry " : "have PCIe links for ") + gbps(totalRate(node, hcas));
 }
 
 struct LayerChoice {
@@ -75,18 +82,17 @@ LayerChoice chooseLayer(const Node& node, const PlanRequest& request, const std:
         return named(false, "are what all nodes of the job have");
     const double ib_rate = totalRate(node, ib);
     const double ethernet_rate = totalRate(node, ethernet);
+    const auto& faster = ib_rate > ethernet_rate ? ib : ethernet;
     if (ib_rate > 0 && ethernet_rate > 0 &&
         std::max(ib_rate, ethernet_rate) >= kClearlyFaster * std::min(ib_rate, ethernet_rate))
-        return named(ib_rate > ethernet_rate, "carry " + gbps(std::max(ib_rate, ethernet_rate)) +
-                                                  " together against " +
+        return named(ib_rate > ethernet_rate, carry(node, faster) + " together against " +
                                                   gbps(std::min(ib_rate, ethernet_rate)));
     const int ib_distance = totalDistance(node, gpus, ib);
     const int ethernet_distance = totalDistance(node, gpus, ethernet);
     if (ib_distance != ethernet_distance)
         return named(ib_distance < ethernet_distance, "are nearer to the GPUs");
     if (ib_rate != ethernet_rate)
-        return named(ib_rate > ethernet_rate,
-                     "carry " + gbps(std::max(ib_rate, ethernet_rate)) + " together");
+        return named(ib_rate > ethernet_rate, carry(node, faster) + " together");
     return named(true, "are InfiniBand, and nothing else tells the two apart");
 }
 
@@ -177,27 +183,40 @@ void applySpeed(const Node& node, const PlanRequest& request, const std::vector<
     std::vector<double> rates;
     const auto usable = out.usable();
     for (const int hca : usable)
-        if (node.hcas[hca].rate_gbps > 0) rates.push_back(node.hcas[hca].rate_gbps);
+        if (const double rate = node.hcas[hca].likelyGbps(); rate > 0) rates.push_back(rate);
     const double slowest = slowestWorthwhile(rates);
     std::vector<int> faster;
     for (const int hca : usable)
-        if (node.hcas[hca].rate_gbps >= slowest) faster.push_back(hca);
+        if (node.hcas[hca].likelyGbps() >= slowest) faster.push_back(hca);
     for (const int hca : judged(node, request, out)) {
         const Hca& it = node.hcas[hca];
         // A bond may report one port's rate, and has two.
-        const double rate = it.is_bond ? 2 * it.rate_gbps : it.rate_gbps;
-        if (it.rate_gbps <= 0 || rate >= slowest) continue;
+        const double rate = it.likelyGbps() * (it.is_bond && it.rate_gbps > 0 ? 2 : 1);
+        if (rate <= 0 || rate >= slowest) continue;
         if (rate >= kMuchSlower * slowest && isNearestForSome(node, gpus, hca, faster)) continue;
-        out.verdicts[hca] = {"slow", "It runs at " + gbps(it.rate_gbps) + ", the others at " +
+        const std::string here = it.rate_gbps > 0 ? "It runs at " : "Its PCIe link is good for ";
+        out.verdicts[hca] = {"slow", here + gbps(it.likelyGbps()) + ", the others at " +
                                          gbps(slowest) +
                                          " or more: with equal shares it would hold them back."};
     }
+}
+
+/// RDMA in software costs the CPU that the job needs, and its interface is often an HCA's own.
+void applySoftware(const Node& node, const PlanRequest& request, Eligibility& out) {
+    const auto usable = out.usable();
+    if (std::ranges::all_of(usable, [&](int hca) { return node.hcas[hca].software; })) return;
+    for (const int hca : judged(node, request, out))
+        if (node.hcas[hca].software)
+            out.verdicts[hca] = {"software",
+                                 "It is RDMA in software over a network interface, and the node "
+                                 "has HCAs."};
 }
 
 }  // namespace
 
 void applyFabric(const Node& node, const PlanRequest& request, const std::vector<int>& gpus,
                  Eligibility& out) {
+    applySoftware(node, request, out);
     applyLinkLocal(node, request, out);
     applyLinkLayer(node, request, gpus, out);
     applySubnet(node, request, out);

@@ -26,6 +26,27 @@ std::vector<int> upTo(std::size_t count) {
     return out;
 }
 
+/// The anchors of which no distance is known while others' are: a matrix that was cut. None where
+/// nothing is known of anybody.
+std::vector<bool> blindAnchors(const std::vector<std::vector<Distance>>& distance,
+                               const std::vector<int>& usable) {
+    std::vector<bool> out;
+    for (const auto& row : distance) out.push_back(nearest(row, usable) == Distance::Unknown);
+    if (std::ranges::find(out, false) == out.end()) out.assign(out.size(), false);
+    return out;
+}
+
+/// The order in which blind anchors choose: HCAs that are known to be near some anchor before
+/// those that are far from all that is known. It makes no difference to the others.
+std::vector<int> nearFirst(const std::vector<std::vector<int>>& anchors_near,
+                           const std::vector<bool>& blind) {
+    auto out = upTo(anchors_near.size());
+    std::ranges::stable_partition(out, [&](int h) {
+        return std::ranges::any_of(anchors_near[h], [&](int a) { return !blind[a]; });
+    });
+    return out;
+}
+
 }  // namespace
 
 Pairing pairUp(const std::vector<std::vector<Distance>>& distance, const std::vector<int>& usable) {
@@ -33,6 +54,7 @@ Pairing pairUp(const std::vector<std::vector<Distance>>& distance, const std::ve
     out.hcas.resize(distance.size());
     if (usable.empty()) return out;
     // From here on HCAs are numbered by their position in `usable`, so that order is preference.
+    const auto blind = blindAnchors(distance, usable);
     std::vector<std::vector<int>> near_of_anchor(distance.size());
     std::vector<std::vector<int>> anchors_near(usable.size());
     for (std::size_t a = 0; a < distance.size(); ++a) {
@@ -43,8 +65,8 @@ Pairing pairUp(const std::vector<std::vector<Distance>>& distance, const std::ve
                 anchors_near[h].push_back(static_cast<int>(a));
             }
     }
-    const auto first =
-        spreadEvenly(near_of_anchor, std::vector<int>(usable.size(), 0), upTo(usable.size()));
+    const auto first = spreadEvenly(near_of_anchor, std::vector<int>(usable.size(), 0),
+                                    nearFirst(anchors_near, blind));
     std::vector<bool> used(usable.size(), false);
     for (std::size_t a = 0; a < distance.size(); ++a) {
         out.hcas[a].push_back(usable[first[a]]);
@@ -54,6 +76,7 @@ Pairing pairUp(const std::vector<std::vector<Distance>>& distance, const std::ve
     std::vector<std::vector<int>> spare_near;
     for (std::size_t h = 0; h < usable.size(); ++h) {
         if (used[h]) continue;
+        std::erase_if(anchors_near[h], [&](int a) { return blind[a]; });
         if (anchors_near[h].empty()) {
             out.idle.push_back(usable[h]);
             continue;

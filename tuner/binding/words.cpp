@@ -37,7 +37,10 @@ std::string aboutPlace(const Node& node, const RankPlan& rank) {
                (rank.distance == Distance::Node  ? " is near its cores"
                 : rank.distance == Distance::Sys ? " is on another NUMA node than its cores"
                                                  : ", an even share");
-    return gpuNames(rank.gpus) + " and " + hcas + " " + std::string(meaning(rank.distance));
+    if (rank.gpus.size() == 1 || rank.hcas.size() == 1)
+        return gpuNames(rank.gpus) + " and " + hcas + " " + std::string(meaning(rank.distance));
+    return "Each of " + gpuNames(rank.gpus) + " has its own of " + hcas +
+           ", and the farthest two " + std::string(meaning(rank.distance));
 }
 
 std::string aboutSharing(const Node& node, const Plan& plan, const RankPlan& rank) {
@@ -89,6 +92,12 @@ std::string nearerButExcluded(const Node& node, const Eligibility& eligibility,
     return {};
 }
 
+/// "NIC0": what stands in for a name that a matrix or a provider's file does not tell.
+bool isPlaceholder(std::string_view name) {
+    return name.size() > 3 && name.starts_with("NIC") &&
+           name.find_first_not_of("0123456789", 3) == std::string_view::npos;
+}
+
 void noteTasks(const Plan& plan, std::vector<std::string>& notes) {
     const std::size_t gpus = plan.pairs.size();
     const std::size_t tasks = plan.ranks.size();
@@ -104,8 +113,8 @@ void noteDistances(const Node& node, const Eligibility& eligibility, const Plan&
     if (plan.pairs.empty() || plan.hcas.empty()) return;
     if (node.flat) {
         notes.emplace_back(
-            "This machine shows no PCIe tree (a virtual machine): GPUs and HCAs are spread "
-            "evenly. If the provider publishes a topology file, name it in rdma-tune.conf "
+            "No PCIe switch is to be seen between GPUs and HCAs, as in a virtual machine: they are "
+            "spread evenly. If the provider publishes a topology file, name it in rdma-tune.conf "
             "(topology).");
         return;
     }
@@ -115,22 +124,25 @@ void noteDistances(const Node& node, const Eligibility& eligibility, const Plan&
     if (seen.size() == 1 && plan.hcas.size() > 1 && plan.pairs.size() > 1)
         notes.push_back("All HCAs are equally far from all GPUs (" +
                         std::string(toString(*seen.begin())) + "): they are spread evenly.");
-    std::map<std::string, std::vector<int>> across;  // what to say of GPUs -> GPUs
+    std::map<std::string, std::pair<std::vector<int>, std::set<int>>> across;  // nearer -> pairs
     std::vector<int> unknown;
     for (const GpuPair& pair : plan.pairs) {
         const std::string& hca = node.hcas[pair.hcas.front()].label();
         const std::string nearer = nearerButExcluded(node, eligibility, pair);
         if (pair.distance == Distance::Unknown)
             unknown.push_back(pair.gpu);
-        else if (pair.distance == Distance::Sys)
-            across[hca + " is across sockets (SYS), where GPUDirect RDMA does not pay." + nearer]
-                .push_back(pair.gpu);
-        else if (!nearer.empty())
+        else if (pair.distance == Distance::Sys) {
+            across[nearer].first.push_back(pair.gpu);
+            across[nearer].second.insert(pair.hcas.front());
+        } else if (!nearer.empty())
             notes.push_back(gpuName(pair.gpu) + " gets " + hca + " (" +
                             std::string(toString(pair.distance)) + ")." + nearer);
     }
-    for (const auto& [rest, gpus] : across)
-        notes.push_back("No usable HCA is on the socket of " + gpuNames(gpus) + ": " + rest);
+    for (const auto& [nearer, pairs] : across)
+        notes.push_back("No usable HCA is on the socket of " + gpuNames(pairs.first) + ": " +
+                        hcaNames(node, {pairs.second.begin(), pairs.second.end()}) +
+                        (pairs.second.size() == 1 ? " is" : " are") +
+                        " across sockets (SYS), where GPUDirect RDMA does not pay." + nearer);
     if (!unknown.empty())
         notes.push_back("How far the HCAs are from " + gpuNames(unknown) +
                         " is not known: the ones left over are spread evenly.");
@@ -143,6 +155,15 @@ void noteHcas(const Node& node, const Plan& plan, std::vector<std::string>& note
         notes.push_back(std::to_string(plan.pairs.size()) + " GPUs share " +
                         std::to_string(plan.hcas.size()) +
                         (plan.hcas.size() == 1 ? " HCA." : " HCAs."));
+    std::vector<int> numbered;
+    for (const int hca : plan.hcas)
+        if (node.source != TopologySource::Live && isPlaceholder(node.hcas[hca].name))
+            numbered.push_back(hca);
+    if (!numbered.empty())
+        notes.push_back(node.hcas[numbered.front()].name +
+                        (numbered.size() == 1 ? " is" : " and the like are") +
+                        " a number in the saved topology, no device's name: on the machine itself "
+                        "NCCL_IB_HCA gets the real names.");
     std::vector<int> bonds;
     for (const int hca : plan.hcas)
         if (node.hcas[hca].is_bond) bonds.push_back(hca);
@@ -203,13 +224,22 @@ Verdict whyIdle(const Node& node, const std::vector<int>& gpus, int hca) {
         return {"far",
                 "It is on another NUMA node than all cores of the step, and nearer ones "
                 "are usable."};
-    for (const Gpu& gpu : node.gpus)
-        if (!has(gpus, gpu.index) && distanceBetween(node, gpu.index, hca) < nearest_here)
-            return {"other-gpus", "It is nearest to " + gpuName(gpu.index) + " (" +
-                                      std::string(toString(distanceBetween(node, gpu.index, hca))) +
-                                      "), which this step does not have."};
+    const Gpu* owner = nullptr;
+    for (const Gpu& gpu : node.gpus) {
+        if (has(gpus, gpu.index)) continue;
+        const auto best = owner ? distanceBetween(node, owner->index, hca) : nearest_here;
+        if (distanceBetween(node, gpu.index, hca) < best) owner = &gpu;
+    }
+    if (owner != nullptr)
+        return {"other-gpus", "It is nearest to " + gpuName(owner->index) + " (" +
+                                  std::string(toString(distanceBetween(node, owner->index, hca))) +
+                                  "), which this step does not have."};
+    const bool all_known = std::ranges::all_of(
+        gpus, [&](int gpu) { return distanceBetween(node, gpu, hca) != Distance::Unknown; });
     return {"far", "It is no nearer than " + std::string(toString(nearest_here)) +
-                       " to any GPU of the step, and every GPU has a nearer HCA."};
+                       " to any GPU of the step" +
+                       (all_known ? ", and every GPU has a nearer HCA."
+                                  : " whose distances are known, and every GPU has another HCA.")};
 }
 
 void writeNotes(const Node& node, const Eligibility& eligibility, Plan& plan) {

@@ -87,8 +87,11 @@ int runPlan(const PlanOptions& given) {
     if (!node) return fail(node.error().message);
     const auto request = makeRequest(given, site, *node);
     if (!request) return fail(request.error().message);
-    const auto plan = makePlan(*node, *request);
+    auto plan = makePlan(*node, *request);
     if (!plan) return fail(plan.error().message);
+    // What a saved topology does not tell belongs to its plan; a flat machine's note is there.
+    if (!given.topology.empty() && !node->flat)
+        plan->notes.insert(plan->notes.begin(), node->notes.begin(), node->notes.end());
     const std::string text =
         given.json ? planToJson(*plan, *node, 2) + "\n" : planText(*plan, *node);
     return printOut(text) ? kExitOk : fail("plan: standard output cannot be written");

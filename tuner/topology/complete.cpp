@@ -49,6 +49,28 @@ void noteFlat(Node& node, bool virtual_machine) {
                                "is no topology to choose by.");
 }
 
+void linkVirtualFunctions(Node& node, const std::set<PciAddress>& virtual_functions) {
+    for (Hca& hca : node.hcas) {
+        if (!hca.pci || !virtual_functions.contains(*hca.pci)) continue;
+        Hca* owner = nullptr;
+        for (Hca& other : node.hcas) {
+            if (!other.pci || virtual_functions.contains(*other.pci) || !(*other.pci < *hca.pci))
+                continue;
+            // Many virtual functions run over into the next bus number.
+            const bool same_card = other.pci->domain == hca.pci->domain &&
+                                   hca.pci->bus - other.pci->bus <= 1 &&
+                                   other.pci_path == hca.pci_path;
+            const bool other_asic = !hca.sys_image_guid.empty() && !other.sys_image_guid.empty() &&
+                                    hca.sys_image_guid != other.sys_image_guid;
+            if (same_card && !other_asic && (owner == nullptr || *owner->pci < *other.pci))
+                owner = &other;
+        }
+        if (owner == nullptr) continue;
+        hca.physical_function = owner->pci;
+        owner->has_vfs = true;
+    }
+}
+
 void completeNode(Node& node, PathForm form, bool virtual_machine) {
     std::ranges::sort(node.numa, {}, &NumaNode::os_index);
     std::ranges::stable_sort(node.gpus, {}, &Gpu::pci);

@@ -1,6 +1,7 @@
 // What every reader does last: order, indices, NUMA particulars, distances, notes.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "tuner/topology/distance.hpp"
@@ -13,6 +14,10 @@ namespace rdmatune {
 /// did not know them, keeps only bridges that lead to a GPU or an HCA, computes the distances,
 /// and sets `flat` for a virtual machine that shows no switch between any GPU and HCA.
 void completeNode(Node& node, PathForm form, bool virtual_machine);
+
+/// Gives each HCA of `virtual_functions` the physical function it belongs to: the nearest one
+/// before it on the same card. Where there is none (a virtual machine) it stands alone.
+void linkVirtualFunctions(Node& node, const std::set<PciAddress>& virtual_functions);
 
 /// The note on a virtual machine that hides its PCIe tree.
 [[nodiscard]] std::string flatMachineNote();

@@ -36,7 +36,8 @@ PciPlace placeOf(const Hca& hca) {
 }  // namespace
 
 Distance distanceBetween(const PciPlace& a, const PciPlace& b, PathForm form) {
-    if (!a.pci || !b.pci) return Distance::Unknown;
+    // A device without a PCI address may still be known to hang on a NUMA node's CPUs.
+    if ((!a.pci && a.numa < 0) || (!b.pci && b.numa < 0)) return Distance::Unknown;
     const auto [end_a, end_b] = std::ranges::mismatch(a.path, b.path);
     const auto common = static_cast<std::size_t>(end_a - a.path.begin());
     if (common > 0) return switchesBetween(a, b, common, form) <= 1 ? Distance::Pix : Distance::Pxb;

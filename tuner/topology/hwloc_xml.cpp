@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,7 @@ class Reader {
         Place place;
         readDevices(*machine, place);
         if (problem_) return *problem_;
+        linkVirtualFunctions(node_, virtual_functions_);
         if (slingshot_ > 0) node_.notes.push_back(slingshotNote(slingshot_));
         if (pci_functions_ == 0)
             node_.notes.emplace_back(
@@ -278,6 +280,7 @@ class Reader {
         if (isComputeGpu(type.vendor, type.pci_class))
             node_.gpus.push_back(readGpu(object, *address, type, place));
         if (isNetwork(type.pci_class) && isNonVerbsFabricNic(type.vendor)) ++slingshot_;
+        if (isVirtualFunction(type.vendor, type.device)) virtual_functions_.insert(*address);
         forEachObject(object, [&](const XMLElement& child) {
             if (typeOf(child) == "OSDev" && isOpenFabrics(child))
                 readHca(child, &object, *address, place);
@@ -318,6 +321,7 @@ class Reader {
         hca.node_guid = info(os, "NodeGUID");
         hca.sys_image_guid = info(os, "SysImageGUID");
         hca.is_bond = hca.name.find("_bond_") != std::string::npos;
+        hca.software = function == nullptr;
         PciType type;
         if (function != nullptr) {
             type = pciType(*function);
@@ -325,6 +329,9 @@ class Reader {
             hca.pci_path = place.path;
             hca.numa = numaOf(place.cpus);
             hca.package = packageOf(place.cpus);
+            constexpr double kBitsPerByte = 8;  // hwloc counts GB/s
+            const auto speed = parseReal(attribute(*function, "pci_link_speed"));
+            hca.pcie_gbps = speed && *speed > 0 && *speed < 1e6 ? kBitsPerByte * *speed : 0;
         }
         std::vector<int> ports;
         constexpr int kMostPorts = 8;
@@ -344,6 +351,7 @@ class Reader {
     Node node_;
     std::vector<Package> packages_;
     std::optional<Error> problem_;
+    std::set<PciAddress> virtual_functions_;
     int pci_functions_ = 0;
     int slingshot_ = 0;
 };

@@ -168,6 +168,7 @@ Hca readHca(const Object& json) {
     json.takeEnum("link_layer", hca.link_layer);
     json.takeEnum("state", hca.state);
     json.take("rate_gbps", hca.rate_gbps);
+    json.take("pcie_gbps", hca.pcie_gbps);
     json.take("lid", hca.lid);
     json.take("sm_lid", hca.sm_lid);
     json.take("gids_known", hca.gids_known);
@@ -191,6 +192,7 @@ Hca readHca(const Object& json) {
     json.take("has_vfs", hca.has_vfs);
     json.take("bond_master", hca.bond_master);
     json.take("is_bond", hca.is_bond);
+    json.take("software", hca.software);
     json.take("open_errno", hca.open_errno);
     return hca;
 }

@@ -58,6 +58,7 @@ Json toJson(const Hca& hca) {
             {"link_layer", toString(hca.link_layer)},
             {"state", toString(hca.state)},
             {"rate_gbps", hca.rate_gbps},
+            {"pcie_gbps", hca.pcie_gbps},
             {"lid", hca.lid},
             {"sm_lid", hca.sm_lid},
             {"gids_known", hca.gids_known},
@@ -73,6 +74,7 @@ Json toJson(const Hca& hca) {
             {"has_vfs", hca.has_vfs},
             {"bond_master", hca.bond_master},
             {"is_bond", hca.is_bond},
+            {"software", hca.software},
             {"open_errno", hca.open_errno}};
 }
 

@@ -33,6 +33,7 @@ class Builder {
 
     Result<Node> build() {
         node_.source = TopologySource::TopoMatrix;
+        node_.notes = matrix_.notes;
         std::vector<std::string> gpus;
         std::vector<std::string> nics;
         for (const std::string& column : matrix_.columns)

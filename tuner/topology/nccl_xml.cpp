@@ -56,10 +56,15 @@ class Reader {
         for (auto* cpu = system.FirstChildElement(); cpu != nullptr;
              cpu = cpu->NextSiblingElement()) {
             if (std::strcmp(cpu->Name(), "cpu") != 0) continue;
+            if (ofAnotherHost(*cpu)) continue;
             if (Status status = readCpu(*cpu); !status) return status.error();
         }
+        if (other_hosts_)
+            node_.notes.emplace_back(
+                "The file has several hosts (host_hash); the first one is used.");
         if (cpus_ == 0)
             return problem(system, "has no <cpu>; expected <cpu numaid=...> with <pci> inside");
+        linkVirtualFunctions(node_, virtual_functions_);
         nameHcas();
         completeNode(node_, PathForm::Switches, false);
         return std::move(node_);
@@ -87,13 +92,24 @@ class Reader {
         if (!affinity && !attribute(cpu, "affinity").empty())
             return problem(cpu, "has an affinity that is no hexadecimal mask: \"" +
                                     printable(attribute(cpu, "affinity")) + '"');
-        numa_ = *numa_id;
+        // -1: the kernel knows no NUMA node. What hangs on one <cpu> still meets there.
+        numa_ = std::max(0, *numa_id);
         cpu_set_ = affinity.value_or(CpuSet{});
-        if (numa_ >= 0 && !numa_ids_.insert(numa_).second)
-            return problem(cpu, "has the numaid of another <cpu>");
-        if (numa_ >= 0) node_.numa.push_back({numa_, -1, cpu_set_});
+        if (!numa_ids_.insert(numa_).second) return problem(cpu, "has the numaid of another <cpu>");
+        node_.numa.push_back({numa_, -1, cpu_set_});
         std::vector<PciAddress> path;
-        return readChildren(cpu, path);
+        if (Status status = readChildren(cpu, path); !status) return status;
+        Hca without_pci;  // what NCCL found no PCI function of hangs on the CPU itself
+        without_pci.numa = numa_;
+        return addNets(cpu, without_pci);
+    }
+
+    /// NCCL's dump on machines whose NVLink spans several nodes has all of them.
+    bool ofAnotherHost(const XMLElement& cpu) {
+        const std::string host(attribute(cpu, "host_hash"));
+        if (cpus_ == 0) host_ = host;
+        other_hosts_ = other_hosts_ || host != host_;
+        return host != host_;
     }
 
     Status readChildren(const XMLElement& parent, std::vector<PciAddress>& path) {
@@ -114,7 +130,9 @@ class Reader {
         if (!full_class)
             return problem(pci, "needs a hexadecimal class such as \"0x030200\", not \"" +
                                     printable(attribute(pci, "class")) + '"');
-        const auto pci_class = static_cast<std::uint32_t>(*full_class >> 8);
+        // Six digits, the lowest two the programming interface; some write four.
+        const bool is_short = *full_class <= 0xffff;
+        const auto pci_class = static_cast<std::uint32_t>(*full_class >> (is_short ? 0 : 8));
         if (isPciBridge(pci_class) || pci.FirstChildElement("pci") != nullptr) {
             node_.bridges.push_back({*address, vendorText(pci), linkOf(pci)});
             path.push_back(*address);
@@ -171,16 +189,24 @@ class Reader {
         hca.numa = numa_;
         hca.pci_path = path;
         hca.link = linkOf(pci);
+        const auto vendor = hexAttribute(pci, "vendor").value_or(0);
+        const auto device = hexAttribute(pci, "device").value_or(0);
+        if (isVirtualFunction(static_cast<std::uint32_t>(vendor),
+                              static_cast<std::uint32_t>(device)))
+            virtual_functions_.insert(address);
         if (pci_class == 0x0207) hca.link_layer = LinkLayer::InfiniBand;
-        const auto* nic = pci.FirstChildElement("nic");
-        const auto* net = nic == nullptr ? nullptr : nic->FirstChildElement("net");
-        if (net == nullptr) {
-            // Without a single <net> every NIC of the file is meant; with some, those with one.
-            if (!nets_told_) node_.hcas.push_back(std::move(hca));
-            return Done{};
-        }
-        for (; net != nullptr; net = net->NextSiblingElement("net"))
-            if (Status status = addNet(*net, hca); !status) return status;
+        // Without a single <net> every NIC of the file is meant; with some, those with one.
+        if (!nets_told_) node_.hcas.push_back(hca);
+        return addNets(pci, hca);
+    }
+
+    /// The <net>s of all <nic>s inside `parent`.
+    Status addNets(const XMLElement& parent, const Hca& hca) {
+        for (auto* nic = parent.FirstChildElement("nic"); nic != nullptr;
+             nic = nic->NextSiblingElement("nic"))
+            for (auto* net = nic->FirstChildElement("net"); net != nullptr;
+                 net = net->NextSiblingElement("net"))
+                if (Status status = addNet(*net, hca); !status) return status;
         return Done{};
     }
 
@@ -233,6 +259,9 @@ class Reader {
     int numa_ = -1;
     CpuSet cpu_set_;
     std::set<int> numa_ids_;
+    std::set<PciAddress> virtual_functions_;
+    std::string host_;  ///< host_hash of the first <cpu>
+    bool other_hosts_ = false;
     std::set<PciAddress> seen_;
     std::set<std::pair<std::string, int>> ports_;
 };

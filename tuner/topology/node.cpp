@@ -88,4 +88,13 @@ std::string Hca::label() const {
     return port == 1 ? name : name + ':' + std::to_string(port);
 }
 
+double Hca::likelyGbps() const {
+    if (rate_gbps > 0) return rate_gbps;
+    if (pcie_gbps > 0) return pcie_gbps;
+    // Of ten bits on the wire eight are data up to 5 GT/s, of 130 bits 128 above (PCI Express Base
+    // Specification, 4.2).
+    const double coding = link.speed_gts <= 5 ? 0.8 : 128.0 / 130.0;
+    return link.speed_gts * link.width * coding;
+}
+
 }  // namespace rdmatune

@@ -76,6 +76,7 @@ struct Hca {
     LinkLayer link_layer = LinkLayer::Unknown;
     PortState state = PortState::Unknown;
     double rate_gbps = 0;  ///< active rate in Gbit/s; 0: not known
+    double pcie_gbps = 0;  ///< what its PCIe link carries, where a file tells no more (hwloc)
     int lid = 0;
     int sm_lid = 0;
     std::vector<Gid> gids;       ///< empty and gids_known: the port has no GID
@@ -91,11 +92,15 @@ struct Hca {
     bool has_vfs = false;     ///< a physical function with virtual functions enabled
     std::string bond_master;  ///< the bond its interface is enslaved to, if any
     bool is_bond = false;     ///< an RDMA device on top of a bond (RoCE LAG)
+    bool software = false;    ///< RDMA in software (rxe, siw) over a network interface
     int open_errno = 0;       ///< of opening /dev/infiniband/uverbsN; 0: opened, or not tried
     bool operator==(const Hca&) const = default;
 
     /// "mlx5_0", or "mlx5_0:2" for any port but the first.
     [[nodiscard]] std::string label() const;
+
+    /// Gbit/s that it can be expected to carry: its rate, else its PCIe link's; 0: not known.
+    [[nodiscard]] double likelyGbps() const;
 };
 
 /// A PCIe bridge: root port, or a switch's upstream or downstream port.

@@ -1,5 +1,6 @@
 #include "tuner/topology/pci_kind.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -51,6 +52,21 @@ bool isNetwork(std::uint32_t pci_class) {
 
 bool isNonVerbsFabricNic(std::uint32_t vendor) {
     return vendor == kCray;
+}
+
+bool isVirtualFunction(std::uint32_t vendor, std::uint32_t device) {
+    constexpr std::uint32_t kMellanox = 0x15b3;
+    constexpr std::uint32_t kBroadcom = 0x14e4;
+    constexpr std::array<std::uint32_t, 10> kMellanoxVfs = {0x1002, 0x1004, 0x1012, 0x1014, 0x1016,
+                                                            0x1018, 0x101a, 0x101c, 0x101e, 0xa2d3};
+    constexpr std::array<std::uint32_t, 10> kBroadcomVfs = {0x1606, 0x1609, 0x16c1, 0x16d3, 0x16dc,
+                                                            0x16e5, 0x1806, 0x1807, 0x1808, 0x1809};
+    constexpr std::array<std::uint32_t, 2> kIntelVfs = {0x0dd5, 0x1889};
+    const auto in = [device](const auto& list) {
+        return std::ranges::find(list, device) != list.end();
+    };
+    return (vendor == kMellanox && in(kMellanoxVfs)) || (vendor == kBroadcom && in(kBroadcomVfs)) ||
+           (vendor == kIntel && in(kIntelVfs));
 }
 
 std::string slingshotNote(int count) {

@@ -29,6 +29,10 @@ namespace rdmatune {
 /// What a note says of `count` such NICs.
 [[nodiscard]] std::string slingshotNote(int count);
 
+/// Whether these are the numbers of a virtual function of an RDMA NIC, by the public list of PCI
+/// IDs. False also where a card gives its virtual functions the physical one's number.
+[[nodiscard]] bool isVirtualFunction(std::uint32_t vendor, std::uint32_t device);
+
 /// "vvvv:dddd", lower-case hexadecimal.
 [[nodiscard]] std::string vendorDevice(std::uint32_t vendor, std::uint32_t device);
 

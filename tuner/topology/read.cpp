@@ -48,6 +48,8 @@ std::string_view rootElement(std::string_view text) {
 Result<Node> readTopologyText(std::string_view text, const std::string& name) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+        return Error{name + ": UTF-16 text; save it as UTF-8 (`iconv -f utf-16 -t utf-8`)"};
     const std::string_view body = trim(text);
     if (body.empty()) return Error{name + ": the file is empty; " + kExpected};
     if (body.starts_with('{')) return nodeFromJson(text, name);

@@ -128,6 +128,7 @@ class DeviceReader {
         hca.node_guid = printable(readSmall(device / "node_guid").value_or(""));
         hca.sys_image_guid = printable(readSmall(device / "sys_image_guid").value_or(""));
         hca.is_bond = name.find("_bond_") != std::string::npos;
+        hca.software = isSoftware(device);
         if (const PciFunction* function = functionOf(device)) {
             hca.pci = function->address;
             hca.numa = function->numa;
@@ -151,6 +152,15 @@ class DeviceReader {
         const auto interface = readSmall(device / "parent");
         if (!interface || interface->empty()) return nullptr;
         return functionAt(fs::path(roots_.sys) / "class/net" / *interface / "device");
+    }
+
+    /// rxe names the interface that it runs on in `parent`; siw says what it is. A device of
+    /// hardware hangs on a bus.
+    static bool isSoftware(const fs::path& device) {
+        std::error_code failed;
+        if (!fs::exists(device / "device", failed)) return true;
+        return fs::exists(device / "parent", failed) ||
+               readSmall(device / "node_desc").value_or("").starts_with("Software");
     }
 
     [[nodiscard]] const PciFunction* functionAt(const fs::path& link) const {

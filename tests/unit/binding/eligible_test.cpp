@@ -45,6 +45,54 @@ TEST(Eligible, PortMustBeActive) {
     EXPECT_THAT(judged(node).verdicts[2]->reason, HasSubstr("waits for the subnet manager"));
 }
 
+TEST(Eligible, SoftwareRdmaOnlyWhereThereIsNothingElse) {
+    NodeBuilder builder;
+    builder.roce("rxe0");
+    builder.last().software = true;
+    builder.roce("siw0");
+    builder.last().software = true;
+    EXPECT_EQ(codes(builder.build()), (Codes{"-", "-"}));
+    builder.roce("mlx5_0");
+    EXPECT_EQ(codes(builder.build()), (Codes{"software", "software", "-"}));
+    PlanRequest request;
+    request.hca_include = {"rxe0", "mlx5_0"};
+    EXPECT_EQ(codes(builder.build(), request), (Codes{"-", "site", "-"}));
+    builder.last().state = PortState::Down;
+    EXPECT_EQ(codes(builder.build()), (Codes{"-", "-", "port-down"}));
+}
+
+TEST(Eligible, WithoutRatesThePcieLinkTellsTheClass) {
+    NodeBuilder builder;
+    builder.roce("mlx5_0").roce("mlx5_1");
+    Node node = builder.build();
+    for (Hca& hca : node.hcas) hca.rate_gbps = 0;
+    node.hcas[0].link = {8, 8, 0, 0};  // a 25 Gbit/s card's
+    node.hcas[1].pcie_gbps = 504;
+    EXPECT_EQ(codes(node), (Codes{"slow", "-"}));
+    EXPECT_THAT(judged(node).verdicts[0]->reason,
+                HasSubstr("Its PCIe link is good for 63.0154 Gbit/s, the others at 504 Gbit/s"));
+    node.hcas[1].pcie_gbps = 126;  // the same card in a longer slot
+    EXPECT_EQ(codes(node), (Codes{"-", "-"}));
+    node.hcas[1].pcie_gbps = 0;  // a virtual machine's link tells nothing
+    EXPECT_EQ(codes(node), (Codes{"-", "-"}));
+    // A known rate counts, whatever the slot could carry.
+    node.hcas[0].rate_gbps = node.hcas[1].rate_gbps = 25;
+    node.hcas[1].pcie_gbps = 504;
+    EXPECT_EQ(codes(node), (Codes{"-", "-"}));
+}
+
+TEST(Eligible, WithoutRatesTheFabricOfTheWiderLinksWins) {
+    NodeBuilder builder;
+    builder.gpus(1).roce("mlx5_0").hca("mlx5_1").near(0, 0, Distance::Pix);
+    Node node = builder.build();
+    for (Hca& hca : node.hcas) hca.rate_gbps = 0;
+    node.hcas[0].pcie_gbps = 62.4;
+    node.hcas[1].pcie_gbps = 504;
+    EXPECT_EQ(codes(node), (Codes{"other-link-layer", "-"}));
+    EXPECT_THAT(judged(node).verdicts[0]->reason,
+                HasSubstr("mlx5_1 have PCIe links for 504 Gbit/s together against 62.4 Gbit/s"));
+}
+
 TEST(Eligible, ErrnoOfOpeningIsNamed) {
     NodeBuilder builder;
     builder.hca("a").hca("b");

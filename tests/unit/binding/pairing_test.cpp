@@ -95,6 +95,14 @@ Matrix randomMatrix(std::mt19937& random, std::size_t anchors, std::size_t hcas,
     return out;
 }
 
+/// Whether nothing is known of some anchors, while something is of others.
+bool someAreBlind(const Matrix& distance, const std::vector<int>& usable) {
+    const auto blind = std::ranges::count_if(distance, [&](const auto& row) {
+        return std::ranges::all_of(usable, [&](int h) { return row[h] == Distance::Unknown; });
+    });
+    return blind > 0 && blind < std::ssize(distance);
+}
+
 TEST(Pairing, IsOptimalOnRandomNodes) {
     std::mt19937 random(20240607);
     int shared = 0;
@@ -108,7 +116,8 @@ TEST(Pairing, IsOptimalOnRandomNodes) {
         for (std::size_t h = 0; h < hcas; ++h)
             if (random() % 6 != 0) usable.push_back(static_cast<int>(h));
         if (usable.empty()) continue;
-        std::ranges::shuffle(usable, random);  // rails by subnet are in any order
+        std::ranges::shuffle(usable, random);          // rails by subnet are in any order
+        if (someAreBlind(distance, usable)) continue;  // what then holds is tested below
 
         const auto first = bestFirst(distance, usable);
         const auto spares = sparesOf(distance, usable, first);
@@ -131,6 +140,24 @@ TEST(Pairing, IsOptimalOnRandomNodes) {
     // The rounds meet both kinds of nodes often.
     EXPECT_GT(shared, 500);
     EXPECT_GT(spared, 500);
+}
+
+TEST(Pairing, AnchorsOfWhichNothingIsKnownTakeWhatIsLeftOver) {
+    constexpr auto kNear = Distance::Pxb;
+    constexpr auto kFar = Distance::Sys;
+    constexpr auto kNone = Distance::Unknown;
+    // Two GPUs of a cut matrix. HCA 3 is near the last known one and goes first; of those that are
+    // far from everybody only as many are used as are needed.
+    const Matrix cut = {{kFar, kNear, kFar, kFar, kFar, kFar},
+                        {kFar, kFar, kNear, kNear, kFar, kFar},
+                        {kNone, kNone, kNone, kNone, kNone, kNone},
+                        {kNone, kNone, kNone, kNone, kNone, kNone}};
+    const auto pairing = pairUp(cut, {0, 1, 2, 3, 4, 5});
+    EXPECT_EQ(pairing.hcas, (std::vector<std::vector<int>>{{1}, {2}, {3}, {0}}));
+    EXPECT_EQ(pairing.idle, (std::vector<int>{4, 5}));
+    // Where nothing is known of anybody, all are used.
+    const Matrix dark = {{kNone, kNone, kNone}, {kNone, kNone, kNone}};
+    EXPECT_EQ(pairUp(dark, {0, 1, 2}).hcas, (std::vector<std::vector<int>>{{0, 2}, {1}}));
 }
 
 TEST(Pairing, EvenestSpreadIsAlsoTheLeastSumOfSquares) {

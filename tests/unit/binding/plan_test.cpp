@@ -127,6 +127,48 @@ TEST(Plan, NearerButExcludedIsTold) {
                                      "out (port-down)."));
 }
 
+TEST(Plan, OtherGpusHcaIsOfTheNearestOne) {
+    NodeBuilder builder;
+    builder.gpus(3).hca("mlx5_0").hca("mlx5_1");
+    builder.near(0, 0, Distance::Node).near(1, 0, Distance::Pix).near(2, 1, Distance::Pix);
+    PlanRequest request = tasks(1);
+    request.gpus = {{2}};
+    const Plan plan = planned(builder.build(), request);
+    ASSERT_EQ(plan.excluded.size(), 1U);
+    EXPECT_EQ(plan.excluded[0].code, "other-gpus");
+    EXPECT_EQ(plan.excluded[0].reason,
+              "It is nearest to GPU 1 (PIX), which this step does not have.");
+}
+
+TEST(Plan, ReasonOfSeveralGpusSaysThatEachHasItsOwn) {
+    NodeBuilder builder;
+    builder.gpus(2).hca("mlx5_0").hca("mlx5_1");
+    builder.near(0, 0, Distance::Pix).near(1, 1, Distance::Pxb);
+    EXPECT_EQ(planned(builder.build(), tasks(1)).ranks[0].reason,
+              "Each of GPUs 0-1 has its own of mlx5_0, mlx5_1, and the farthest two are joined by "
+              "PCIe switches alone (PXB).");
+}
+
+TEST(Plan, EverythingAcrossSocketsIsSaidOnce) {
+    NodeBuilder builder;
+    builder.gpus(4).hca("mlx5_0").hca("mlx5_1").others(Distance::Sys);
+    const Plan plan = planned(builder.build(), tasks(4));
+    EXPECT_THAT(plan.notes, Contains("No usable HCA is on the socket of GPUs 0-3: mlx5_0, mlx5_1 "
+                                     "are across sockets (SYS), where GPUDirect RDMA does not "
+                                     "pay."));
+}
+
+TEST(Plan, PlaceholdersAreNoDevicesNames) {
+    NodeBuilder builder;
+    builder.gpus(2).hca("NIC0").hca("NIC1").near(0, 0, Distance::Pix).near(1, 1, Distance::Pix);
+    Node node = builder.build();
+    node.source = TopologySource::TopoMatrix;
+    EXPECT_THAT(planned(node, tasks(2)).notes,
+                Contains(HasSubstr("NIC0 and the like are a number in the saved topology")));
+    node.hcas[0].name = node.hcas[1].name = "mlx5_0";
+    EXPECT_THAT(planned(node, tasks(2)).notes, Not(Contains(HasSubstr("no device's name"))));
+}
+
 TEST(Plan, FlatMachineSpreadsEvenlyAndSaysSo) {
     NodeBuilder builder;
     builder.gpus(4).hca("mlx5_0").hca("mlx5_1").others(Distance::Phb);
@@ -135,7 +177,7 @@ TEST(Plan, FlatMachineSpreadsEvenlyAndSaysSo) {
     const Plan plan = planned(node, tasks(4));
     EXPECT_THAT(plan.pairs[1].hcas, ElementsAre(0));
     EXPECT_THAT(plan.pairs[2].hcas, ElementsAre(1));
-    EXPECT_THAT(plan.notes, Contains(HasSubstr("no PCIe tree")));
+    EXPECT_THAT(plan.notes, Contains(HasSubstr("No PCIe switch is to be seen")));
     node.flat = false;
     EXPECT_THAT(planned(node, tasks(4)).notes,
                 Contains(HasSubstr("equally far from all GPUs (PHB)")));

@@ -76,9 +76,15 @@ TEST(Distance, OtherHostBridgesGoByNumaNodeAndPackage) {
     EXPECT_EQ(ports({kRoot}, other, -1, 0), Distance::Unknown);
 }
 
-TEST(Distance, WithoutAnAddressNothingIsKnown) {
-    EXPECT_EQ(distanceBetween({std::nullopt, {}, 0, 0}, {kOther, {}, 0, 0}, PathForm::Ports),
-              Distance::Unknown);
+TEST(Distance, WithoutAnAddressTheNumaNodeTells) {
+    const auto without = [](int numa, int package) {
+        return distanceBetween({std::nullopt, {}, numa, package}, {kOther, {}, 0, 0},
+                               PathForm::Ports);
+    };
+    EXPECT_EQ(without(-1, -1), Distance::Unknown);
+    EXPECT_EQ(without(-1, 0), Distance::Unknown);
+    EXPECT_EQ(without(0, 0), Distance::Node);
+    EXPECT_EQ(without(1, 1), Distance::Sys);
 }
 
 Distance switches(const Path& a, const Path& b, int numa_a = 0, int numa_b = 0) {

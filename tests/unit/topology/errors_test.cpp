@@ -36,6 +36,7 @@ TEST(TopologyErrors, EmptyAndForeignText) {
     EXPECT_THAT(errorOf("<html><body/></html>"), HasSubstr("neither <topology>"));
     EXPECT_THAT(errorOf("<!-- only a remark -->"), HasSubstr("neither <topology>"));
     EXPECT_THAT(errorOf("<!-- never ends"), HasSubstr("neither <topology>"));
+    EXPECT_THAT(errorOf(std::string_view("\xff\xfe\tG\0P\0", 7)), HasSubstr("UTF-16 text"));
     EXPECT_THAT(errorOf(std::string(100000, '\0')), HasSubstr("no header line"));
 }
 

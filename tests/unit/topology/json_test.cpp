@@ -46,6 +46,8 @@ Node fullNode() {
     hca.package = 3;
     hca.pci_path = {PciAddress{0, 4, 0, 0}};
     hca.link = {2.5, 1, 0.1, 0};
+    hca.pcie_gbps = 504;
+    hca.software = true;
     hca.physical_function = PciAddress{0, 5, 0, 0};
     hca.has_vfs = true;
     hca.bond_master = "bond0";
