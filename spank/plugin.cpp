@@ -118,6 +118,9 @@ RDMA_TUNE_VISIBLE extern const unsigned int plugin_version;
 RDMA_TUNE_VISIBLE extern const unsigned int spank_plugin_version;
 const char plugin_name[] = "rdma_tune";
 const char plugin_type[] = "spank";
+// Nested steps need srun --overlap, and slurm_spank_log is where it is since 20.02.
+static_assert(SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(20, 11, 0),
+              "rdma-tune needs the headers of Slurm 20.11 or newer");
 const unsigned int plugin_version = SLURM_VERSION_NUMBER;
 const unsigned int spank_plugin_version = 1;
 }

@@ -61,6 +61,25 @@ done
 check "the installed plugstack sample names the installed plugin" \
   grep -q '^optional /opt/rt/lib/slurm/spank_rdma_tune.so ' "$work/root/opt/rt/share/rdma-tune/conf/plugstack.conf.d/rdma-tune.conf"
 refuse "no placeholder is left in what was installed" grep -rE '@[A-Z]+@' "$work/root/opt/rt/share/rdma-tune"
+# S45, aws-parallelcluster #6459: a file in plugstack.conf.d that cannot be read fails every job.
+check "installed samples can be read by everybody" \
+  test -z "$(find "$work/root/opt/rt/share/rdma-tune/conf" -type f ! -perm -444)"
+refuse "no text asks for an include that takes in temporary files" \
+  grep -rnE 'include [^ ]*plugstack\.conf\.d/\*([^.]|$)' "$top/README.md" "$top/docs" "$top/conf" "$top/scripts"
+# S39, pyxis #25 and #35: one symbol that Slurm does not have, and srun and sbatch fail for everybody.
+defined() { nm -D --defined-only "$1" | awk '{ print $NF }' | sort -u; }
+needed() { nm -D --undefined-only "$1" | awk '$1 == "U" && $2 !~ /@/ { print $2 }' | sort -u; }
+unresolved() { # programs that load the plugin and lack what it needs
+  local name path
+  for name in srun sbatch salloc slurmd slurmstepd; do
+    path=$(PATH=$PATH:/usr/sbin command -v "$name") || continue
+    comm -23 <(needed "$BUILD/lib/spank_rdma_tune.so") \
+      <({ defined "$path"; ldd "$path" | awk '$3 ~ /^\// { print $3 }' | while read -r library; do defined "$library"; done; } | sort -u) |
+      sed "s/^/$name lacks /"
+  done | grep .
+}
+check "the plugin needs Slurm's own symbols" grep -q '^spank_get_item$' <(needed "$BUILD/lib/spank_rdma_tune.so")
+refuse "every program that loads the plugin has all that it needs" unresolved
 check "the installed program runs" "$work/root/opt/rt/bin/rdma-tune" --version
 check "make uninstall" staged uninstall
 check "uninstall leaves what it did not install, and nothing else" \

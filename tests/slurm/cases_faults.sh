@@ -210,6 +210,7 @@ case_fault_17_users_variables_choose_no_program() {
   failed_run
 }
 
+# S41, NVIDIA/pyxis #84: the option is known where the job was submitted, not where it runs.
 case_fault_18_node_without_the_plugin_is_named() {
   echo "# none" >"$work/empty.conf"
   on gpu02 mount --bind "$work/empty.conf" /etc/slurm/plugstack.conf

@@ -141,6 +141,7 @@ TEST_F(Doctor, FlatVirtualMachine) {
     EXPECT_TRUE(diagnosis.env.empty());
 }
 
+// S31, NVIDIA/nccl-tests #380: passed through to a guest, three HCAs at once lose half.
 TEST_F(Doctor, GuestWithoutAtsIsTold) {
     tree_.file("proc/cpuinfo", cpuinfo("GenuineIntel", 6, "fpu hypervisor"));
     PciConfig hca;

@@ -41,6 +41,7 @@ TEST_F(Doctor, PeermemMissing) {
     EXPECT_TRUE(diagnosis.env.empty());
 }
 
+// S29, NVIDIA/nccl #1939: lsmod shows it, memory_peers does not.
 TEST_F(Doctor, PeermemLoadedButNotRegistered) {
     noDmabuf();
     tree_.file("sys/module/nvidia_peermem/version");

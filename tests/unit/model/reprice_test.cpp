@@ -9,6 +9,7 @@
 #include <random>
 
 #include "cases.hpp"
+#include "tuner/model/network.hpp"
 
 namespace rdmatune::model {
 namespace {
@@ -206,6 +207,23 @@ TEST(Others, AreNotBeatenForNotBeingPriced) {
     EXPECT_EQ(priced.choice().algorithm, 5);
 }
 
+// S55, NVIDIA/nccl #946 and #812, nccl-tests #196: with exactly two nodes a tree has one edge and
+// moves half of what a ring does, so tree wins at large sizes. That must not be carried over to
+// more.
+TEST(TwoNodes, AreNoMeasureForMore) {
+    const std::uint64_t bytes = std::uint64_t{1} << 30;
+    const auto leaving = [&](Algorithm algorithm, std::uint32_t nodes) {
+        return static_cast<double>(leavingBytes(
+            {algorithm, Protocol::Simple, Collective::AllReduce, {8 * nodes, nodes}, 8, bytes}));
+    };
+    EXPECT_NEAR(leaving(Algorithm::Tree, 2) / leaving(Algorithm::Ring, 2), 0.5, 0.05);
+    EXPECT_NEAR(leaving(Algorithm::Tree, 4) / leaving(Algorithm::Ring, 4), 1.0, 0.05);
+    // What was measured on two nodes says nothing of four: the plugin stands aside.
+    Pricing pricing;
+    EXPECT_EQ(makePricing(profileOf(2, 2, 48, 50), {32, 4}, pricing), Aside::MoreNodes);
+}
+
+// S57, nccl-eBPF: a tuner that kept LL above 256 KiB lost 39 times at 16 MiB.
 TEST(Guards, LlIsNeverNewlyChosenForLargeMessages) {
     std::mt19937 random(5);
     std::uniform_real_distribution<float> cost(10, 5000);

@@ -244,6 +244,7 @@ TEST_F(Plugin, AllVersionsChooseAlike) {
                         EXPECT_EQ(t4.choice(), t5.choice())
                             << nodes << " x " << gpus << " alpha " << alpha << " beta " << beta
                             << " bytes " << bytes;
+                        // S57, nccl-eBPF: NCCL's own number of channels stays.
                         EXPECT_EQ(channels[0] + channels[1] + channels[2] + channels[3], 8);
                         if (t4.choice() != own.choice()) ++different_from_nccl;
                         // v2 orders only where it is sure; where it does, it is the same algorithm.
