@@ -1,10 +1,37 @@
 #!/usr/bin/env python3
 """Compares the man pages and the sample configuration with what the program says of itself."""
 
+import glob
 import json
 import re
 import subprocess
 import sys
+
+
+def findings(top):
+    """docs/gpudirect.md's table against the codes and severities that the source gives."""
+    given = {}
+    for path in glob.glob(f"{top}/tuner/gpudirect/*.cpp"):
+        if path.endswith("_json.cpp"):
+            continue
+        source = open(path, encoding="utf-8").read()
+        for match in re.finditer(r'\{\s*"([a-z][a-z0-9-]+)",([^"]*?(?:[Ss]everity)[^"]*?)(?:"|fmt::)', source):
+            letters = {name[0] for name in re.findall(r"Severity::(\w+)", match[2])}
+            given.setdefault(match[1], set()).update(letters or {"E", "W"})  # a variable: either
+    table = {}
+    for line in open(f"{top}/docs/gpudirect.md", encoding="utf-8"):
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) == 5 and re.fullmatch(r"`[a-z-]+`", cells[0]):
+            table[cells[0].strip("`")] = cells[1:]
+    wrong = [] if len(given) > 20 else ["no finding codes were found in the source"]
+    for code in sorted(given.keys() | table.keys()):
+        if code not in table or code not in given:
+            wrong.append(f"{code} is in {'docs/gpudirect.md' if code in table else 'the source'} only")
+        elif set(table[code][0].split(", ")) != given[code]:
+            wrong.append(f"docs/gpudirect.md: {code} is {table[code][0]}, in the source {sorted(given[code])}")
+        elif not all(table[code]):
+            wrong.append(f"docs/gpudirect.md: {code} lacks a meaning or a remedy")
+    return wrong
 
 
 def main(program, top):
@@ -41,6 +68,8 @@ def main(program, top):
         wrong.append("the program's --help lists no subcommand")
     for command in commands:
         need("docs/man/rdma-tune.1", command)
+
+    wrong += findings(top)
 
     print("\n".join(wrong))
     return 1 if wrong else 0

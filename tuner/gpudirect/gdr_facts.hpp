@@ -60,7 +60,7 @@ struct GdrFacts {
     CpuKind cpu = CpuKind::Unknown;
     std::set<std::string> modules;  ///< loaded, of those that matter here
     bool peermem_uses_ib_core =
-        false;  ///< nvidia_peermem is linked with ib_core's peer-memory calls
+        false;  ///< nvidia_peermem is linked with ib_core's (or ib_uverbs') peer-memory calls
     std::set<std::string> memory_peers;   ///< registered peers: "nv_mem", "nv_mem_nc", "amdkfd"
     bool kernel_has_peer_memory = false;  ///< ib_core exports ib_register_peer_memory_client
     std::optional<bool>

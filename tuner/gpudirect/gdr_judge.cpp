@@ -29,8 +29,7 @@ class Judge {
         // Without an HCA there is nothing to register memory with.
         for (const Gpu& gpu : node_.gpus)
             if (!candidates_.empty() && !ways_.contains(gpu.vendor))
-                ways_[gpu.vendor] =
-                    gdr::judgeRegistration(node_, facts_, gpu.vendor, out_.findings);
+                ways_[gpu.vendor] = registrationOf(gpu.vendor);
         chooseLevel();
         for (Candidate& candidate : candidates_) decide(candidate);
         sayRedirecting();
@@ -46,9 +45,23 @@ class Judge {
     }
 
   private:
+    gdr::Registration registrationOf(const std::string& vendor) {
+        const bool none = std::ranges::all_of(node_.gpus, [&](const Gpu& gpu) {
+            return gpu.vendor != vendor || gdr::withoutRdma(gpu);
+        });
+        if (!none) return gdr::judgeRegistration(node_, facts_, vendor, out_.findings);
+        gdr::Registration out;  // no module and no setting would mend it
+        out.vendor = vendor;
+        out.fallback = {GdrWay::No, "gpu-without-rdma"};
+        return out;
+    }
+
     void collect() {
         if (node_.gpus.empty())
-            out_.findings.push_back({"gpu-none", Severity::Info, "This node has no GPU.", "", ""});
+            out_.findings.push_back({"gpu-none", Severity::Info, "This node has no GPU.",
+                                     "Nothing to do, or ask for a node with GPUs.",
+                                     "Nothing to do if it is meant so; else look for the cards in "
+                                     "lspci and dmesg."});
         bool any = false;
         for (const Hca& hca : node_.hcas) any |= gdr::usable(hca);
         if (!any)
@@ -56,8 +69,9 @@ class Judge {
                 {"hca-none", Severity::Info,
                  node_.hcas.empty() ? "This node has no RDMA HCA."
                                     : "No port of this node's HCAs is active with a GID.",
-                 "",
-                 node_.hcas.empty() ? ""
+                 "Jobs of one node are not affected; for more, use another node.",
+                 node_.hcas.empty() ? "Nothing to do if it is meant so; else look for the cards in "
+                                      "lspci, for the driver in dmesg, and load ib_core."
                                     : "Check the cables, the subnet manager (InfiniBand) or the "
                                       "address (RoCE)."});
         for (std::size_t g = 0; g < node_.gpus.size() && g < node_.distance.size(); ++g) {
@@ -93,8 +107,9 @@ class Judge {
             return c.distance == Distance::Phb && node_.gpus[at(c.pair.gpu)].vendor == "nvidia" &&
                    works(wayOf(c).way) && !translating(c);
         });
-        if (facts_.cpu == CpuKind::Arm) {
-            level_ = Distance::Phb;
+        if (coherent()) {
+            // NCCL calls the whole NUMA node PHB, whichever of its host bridges a device is at.
+            level_ = Distance::Node;
         } else if (all_phb && facts_.cpu == CpuKind::AmdZen && !facts_.hypervisor && !node_.flat) {
             level_ = Distance::Phb;
             out_.env.push_back({"NCCL_NET_GDR_LEVEL", "PHB",
@@ -125,6 +140,13 @@ class Judge {
                device->iommu_type.starts_with("DMA");
     }
 
+    /// Grace, where GPU and CPU share memory over NVLink-C2C. Another Arm server's GPUs are
+    /// ordinary ones.
+    [[nodiscard]] bool coherent() const {
+        return facts_.cpu == CpuKind::Arm &&
+               std::ranges::any_of(node_.gpus, [](const Gpu& gpu) { return gdr::onGrace(gpu); });
+    }
+
     void decide(Candidate& c) {
         const gdr::Way way = wayOf(c);
         c.pair.way = way.way;
@@ -135,6 +157,7 @@ class Judge {
             c.pair.because = code;
         };
         if (way.way == GdrWay::No) return;
+        if (gdr::withoutRdma(node_.gpus[at(c.pair.gpu)])) return no("gpu-without-rdma");
         if (c.distance == Distance::Unknown) {
             c.pair.way = GdrWay::Unknown;
             c.pair.because = "not-visible";
@@ -229,7 +252,7 @@ class Judge {
                      gdr::listed(pairs), toString(distance), toString(level_)),
                  distance == Distance::Phb ? "NCCL_NET_GDR_LEVEL=PHB may help; compare, on many "
                                              "CPUs host memory is faster."
-                                           : "",
+                                           : "Nothing to do: NCCL goes through host memory here.",
                  "Put each GPU and its HCA under one PCIe switch, if the machine has one."});
     }
 

@@ -48,6 +48,14 @@ using Findings = std::vector<Finding>;
 /// Whether the HCA can carry a job's traffic as far as the Node tells.
 [[nodiscard]] bool usable(const Hca& hca);
 
+/// A GPU that is part of a Grace superchip by its model's name; also one without a name.
+[[nodiscard]] bool onGrace(const Gpu& gpu);
+
+/// GPUs of which NVIDIA says that they have no GPUDirect RDMA: it is for data-centre and
+/// workstation GPUs ("Developing a Linux Kernel Module using GPUDirect RDMA", 1), and DGX Spark's
+/// FAQ rules out nvidia_peermem and DMA-BUF on GB10, whose memory is the CPU's.
+[[nodiscard]] bool withoutRdma(const Gpu& gpu);
+
 /// The locked-memory limit that counts here, when it is too low for any registration.
 [[nodiscard]] bool memlockStops(const GdrFacts& facts);
 

@@ -61,7 +61,10 @@ void readKernel(const SystemRoots& roots, GdrFacts& facts) {
         if (word == "iommu=pt" || word == "iommu.passthrough=1") facts.iommu_pt = true;
     for (const char* name : kModules)
         if (pathExists(roots.sys + "/module/" + name)) facts.modules.insert(name);
-    facts.peermem_uses_ib_core = pathExists(roots.sys + "/module/ib_core/holders/nvidia_peermem");
+    // The call that registers a peer is ib_core's, or ib_uverbs' where memory regions live there.
+    for (const char* owner : {"ib_core", "ib_uverbs"})
+        facts.peermem_uses_ib_core |=
+            pathExists(roots.sys + "/module/" + owner + "/holders/nvidia_peermem");
     for (const char* folder : kPeerFolders)
         for (const char* peer : {"nv_mem", "nv_mem_nc", "amdkfd"})
             if (pathExists(roots.sys + folder + peer + "/version")) facts.memory_peers.insert(peer);

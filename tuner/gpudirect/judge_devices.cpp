@@ -26,6 +26,7 @@ std::string bytes(std::uint64_t value) {
 void judgeVerbs(const Node& node, const GdrFacts& facts, Findings& findings) {
     std::vector<std::string> missing, denied;
     int error = 0;
+    bool any_opened = false;
     std::string file;
     for (const Hca& hca : node.hcas) {
         const VerbsFacts* verbs = findVerbs(facts, hca);
@@ -36,18 +37,22 @@ void judgeVerbs(const Node& node, const GdrFacts& facts, Findings& findings) {
             denied.push_back(hca.label());
             error = verbs->open_errno;
             file = verbs->device;
+        } else {
+            any_opened = true;
         }
     }
+    // Some opened, others not: a device cgroup or a container gave this process these on purpose.
+    const Severity severity = any_opened ? Severity::Warning : Severity::Error;
     if (!missing.empty())
         findings.push_back(
-            {"verbs-missing", Severity::Error,
+            {"verbs-missing", severity,
              fmt::format("{}: no device in /dev/infiniband.", listed(missing)),
              "In a container: mount /dev/infiniband (docker --device=/dev/infiniband, "
              "Kubernetes: the RDMA device plugin's resource).",
              "modprobe ib_uverbs; install rdma-core."});
     if (!denied.empty())
         findings.push_back(
-            {"verbs-denied", Severity::Error,
+            {"verbs-denied", severity,
              fmt::format("{}: {} cannot be opened for reading and writing ({}).", listed(denied),
                          file, std::strerror(error)),
              "In a container: ask for the device (Kubernetes: the RDMA device plugin's resource).",
@@ -92,6 +97,19 @@ void judgeMemlock(const GdrFacts& facts, Findings& findings) {
          "unlimited\" in limits.conf, PropagateResourceLimitsExcept=MEMLOCK in slurm.conf."});
 }
 
+void judgeModels(const Node& node, Findings& findings) {
+    std::vector<std::string> names;
+    for (const Gpu& gpu : node.gpus)
+        if (withoutRdma(gpu)) names.push_back(fmt::format("{} {}", gpuName(gpu), gpu.model));
+    if (names.empty() || std::ranges::none_of(node.hcas, usable)) return;
+    findings.push_back({"gpu-without-rdma", Severity::Info,
+                        fmt::format("{}: NVIDIA does not offer GPUDirect RDMA on this model; data "
+                                    "goes through host memory.",
+                                    listed(names)),
+                        "Nothing to do: NCCL finds out by itself.",
+                        "Nothing to do. Data-centre and workstation GPUs have it."});
+}
+
 void judgeOrdering(const Node& node, const GdrFacts& facts, Findings& findings) {
     std::vector<std::string> off;
     for (const Hca& hca : node.hcas)
@@ -104,7 +122,7 @@ void judgeOrdering(const Node& node, const GdrFacts& facts, Findings& findings) 
          fmt::format("{}: PCIe relaxed ordering is switched off in the device's control register, "
                      "which halves the bandwidth of peer traffic on many hosts.",
                      listed(off)),
-         "",
+         "Use another node, or compare: NCCL_IB_PCI_RELAXED_ORDERING cannot mend it.",
          "Enable \"Relaxed Ordering\" in the BIOS, and on the card: mlxconfig set "
          "PCI_WR_ORDERING=1; until then: setpci -s ADDRESS CAP_EXP+8.w=0010:0010."});
 }
@@ -175,7 +193,8 @@ void judgeVisible(const Node& node, const GdrFacts& facts, Findings& findings) {
     }
     if (unseen.empty()) return;
     findings.push_back({"not-visible", Severity::Info,
-                        fmt::format("Could not be seen: {}.", join(unseen, "; ")), "",
+                        fmt::format("Could not be seen: {}.", join(unseen, "; ")),
+                        "Nothing to do in a job; an interactive look as root shows the rest.",
                         "Run rdma-tune doctor as root on the node itself."});
 }
 
@@ -190,6 +209,7 @@ void judgeDevices(const Node& node, const GdrFacts& facts, Findings& findings) {
     judgeVerbs(node, facts, findings);
     // A node without RDMA registers nothing.
     if (std::ranges::any_of(node.hcas, usable)) judgeMemlock(facts, findings);
+    judgeModels(node, findings);
     judgeOrdering(node, facts, findings);
     judgeCoherent(node, facts, findings);
     judgeVirtual(node, facts, findings);

@@ -32,7 +32,7 @@ struct Judged {
     std::string name;
     PcieLink link;
     const PcieLink* above = nullptr;
-    bool gpu = false;
+    bool gpu = false;  ///< a GPU, or the bridge on its own board: lets its link sleep while idle
 };
 
 void judge(const Judged& at, Findings& findings) {
@@ -52,14 +52,16 @@ void judge(const Judged& at, Findings& findings) {
         findings.push_back({"link-slot", Severity::Info,
                             fmt::format("{}: made for {} lanes, in a slot of {}.", at.name,
                                         at.link.max_width, max_width),
-                            "", "Move the card to a wider slot if there is one."});
+                            "Nothing to do in a job.",
+                            "Move the card to a wider slot if there is one."});
     if (at.link.speed_gts <= 0 || at.link.speed_gts >= max_speed) return;
     if (at.gpu)
         findings.push_back({"link-slow", Severity::Info,
                             fmt::format("{}: the PCIe link runs at {} GT/s of {}; GPUs do so while "
                                         "they are idle.",
                                         at.name, at.link.speed_gts, max_speed),
-                            "", "If it stays so under load (nvidia-smi -q), treat it as a fault."});
+                            "Nothing to do while it is idle.",
+                            "If it stays so under load (nvidia-smi -q), treat it as a fault."});
     else
         findings.push_back(
             {"link-slow", Severity::Warning,
@@ -90,9 +92,11 @@ void judgeSwitches(const Node& node, Findings& findings) {
             if (above->link.width != below->link.width ||
                 above->link.speed_gts != below->link.speed_gts)
                 continue;
-            judge(
-                {fmt::format("PCIe switch {}", below->pci.str()), below->link, &above->link, false},
-                findings);
+            // AMD's cards carry a bridge between slot and GPU; its link sleeps with the GPU.
+            const bool on_card = below->vendor_device.starts_with("1002:");
+            judge({fmt::format("PCIe switch {}", below->pci.str()), below->link, &above->link,
+                   on_card},
+                  findings);
         }
     };
     for (const Gpu& gpu : node.gpus) walk(gpu.pci_path);
@@ -116,7 +120,8 @@ void judgeLinks(const Node& node, Findings& findings) {
                 {"link-below-port", Severity::Warning,
                  fmt::format("{}: the port runs at {} Gbit/s, its PCIe link carries {:.0f}.",
                              hca.label(), hca.rate_gbps, link),
-                 "", "Give the card a slot with more lanes or a newer PCIe generation."});
+                 "Use another node for jobs that need the full bandwidth.",
+                 "Give the card a slot with more lanes or a newer PCIe generation."});
     }
 }
 

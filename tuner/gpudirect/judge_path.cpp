@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "tuner/gpudirect/gdr_judge.hpp"
@@ -39,6 +40,18 @@ std::string listed(const std::vector<std::string>& names) {
 bool usable(const Hca& hca) {
     return (hca.state == PortState::Active || hca.state == PortState::Unknown) &&
            (!hca.gids_known || !hca.gids.empty());
+}
+
+bool onGrace(const Gpu& gpu) {
+    if (gpu.model.empty()) return true;
+    return std::ranges::any_of(std::array{"GH200", "GB200", "GB300"}, [&](const char* chip) {
+        return gpu.model.find(chip) != std::string::npos;
+    });
+}
+
+bool withoutRdma(const Gpu& gpu) {
+    return gpu.vendor == "nvidia" &&
+           (gpu.model.find("GeForce") != std::string::npos || gpu.model.ends_with("GB10"));
 }
 
 std::vector<PciAddress> portsBetween(const Gpu& gpu, const Hca& hca) {

@@ -14,6 +14,8 @@ constexpr int kDmabufDriver = 515;
 constexpr int kPeermemDriver = 470;
 constexpr std::pair kDmabufKernel{5, 12};
 
+constexpr const char* kTell = "Nothing in the job can mend it: tell the administrator.";
+
 /// Names of the vendor's GPUs that are bound to `driver`.
 std::vector<std::string> boundTo(const Node& node, const GdrFacts& facts, std::string_view vendor,
                                  std::string_view driver) {
@@ -94,7 +96,7 @@ void explainDmabuf(const Node& node, const GdrFacts& facts, Findings& findings) 
             {"kernel-old", Severity::Warning,
              fmt::format("Linux {} is older than {}.{}, the first with DMA-BUF for RDMA.",
                          facts.kernel_release, kDmabufKernel.first, kDmabufKernel.second),
-             "", "Update the kernel to use DMA-BUF, or load nvidia_peermem."});
+             kTell, "Update the kernel to use DMA-BUF, or load nvidia_peermem."});
     const auto version = leadingVersion(facts.nvidia_version);
     if (version && version->first < kDmabufDriver)
         findings.push_back({"driver-old",
@@ -107,21 +109,22 @@ void explainDmabuf(const Node& node, const GdrFacts& facts, Findings& findings) 
                                                           "nvidia_peermem",
                                                           kPeermemDriver)
                                             : ""),
-                            "", "Update NVIDIA's driver."});
+                            kTell, "Update NVIDIA's driver."});
     else if (facts.nvidia_open == false && !facts.nvidia_version.empty())
         findings.push_back(
             {"driver-closed", Severity::Warning,
              fmt::format("NVIDIA driver {} runs with the closed kernel modules, which "
                          "do not export DMA-BUF.",
                          facts.nvidia_version),
-             "",
+             kTell,
              "Install the open kernel modules (Turing and later GPUs), or load "
              "nvidia_peermem."});
     if (const auto names = refusing(node, facts); !names.empty())
         findings.push_back(
             {"dmabuf-hca", Severity::Warning,
              fmt::format("{}: the HCA's driver does not register DMA-BUF memory.", listed(names)),
-             "",
+             "In a container: an image with rdma-core 34 or newer. Otherwise tell the "
+             "administrator.",
              "Update the HCA's driver (MLNX_OFED or DOCA-OFED, or a newer kernel) and "
              "rdma-core to 34 or newer."});
 }
@@ -195,7 +198,7 @@ void judgeAmd(const Node& node, const GdrFacts& facts, Registration& out, Findin
                          "CONFIG_DMABUF_MOVE_NOTIFY, and the HCA's driver has no peer "
                          "memory: the HCAs cannot reach GPU memory.",
                          facts.kernel_release),
-             "",
+             kTell,
              "Use a kernel with both options, or an HCA driver with peer memory "
              "(MLNX_OFED, DOCA-OFED, bnxt_re with ib_peer_mem)."});
     } else {
@@ -245,7 +248,8 @@ Registration judgeRegistration(const Node& node, const GdrFacts& facts, std::str
                             fmt::format("GPUs of vendor \"{}\": how HCAs reach their memory is not "
                                         "known to this program.",
                                         vendor),
-                            "", ""});
+                            "Look at what the communication library says of GPU memory in its log.",
+                            "Nothing to do for this program's sake."});
     }
     return out;
 }

@@ -22,7 +22,16 @@ class Doctor : public ::testing::Test {
   protected:
     Doctor() { writeHealthy(tree_, node_); }
 
-    Diagnosis run() const { return diagnose(node_, tree_.roots()); }
+    /// Every finding of every test has a remedy for both.
+    Diagnosis run() const {
+        Diagnosis out = diagnose(node_, tree_.roots());
+        for (const Finding& finding : out.findings) {
+            EXPECT_FALSE(finding.what.empty()) << finding.code;
+            EXPECT_FALSE(finding.user.empty()) << finding.code;
+            EXPECT_FALSE(finding.admin.empty()) << finding.code;
+        }
+        return out;
+    }
     static const Finding* find(const Diagnosis& diagnosis, const std::string& code) {
         for (const Finding& finding : diagnosis.findings)
             if (finding.code == code) return &finding;

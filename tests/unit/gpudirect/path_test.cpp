@@ -130,6 +130,21 @@ TEST_F(Doctor, HostBridgeOfAnAmdCpuIsUsed) {
     EXPECT_TRUE(run().env.empty()) << "only where no GPU has a nearer HCA";
 }
 
+TEST_F(Doctor, GraceReachesTheHcasOfItsOwnSocket) {
+    tree_.file("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n\n");
+    node_.distance = {{Distance::Node, Distance::Sys}, {Distance::Sys, Distance::Node}};
+    for (Gpu& gpu : node_.gpus) gpu.model = "NVIDIA GH200 480GB";
+    EXPECT_EQ(own(run(), 0).way, GdrWay::Dmabuf);
+    EXPECT_EQ(find(run(), "gdr-distance"), nullptr);
+    EXPECT_TRUE(run().env.empty());
+    // An ordinary card in another Arm server reaches no farther than in any other machine.
+    for (Gpu& gpu : node_.gpus) gpu.model = "NVIDIA A100-PCIE-40GB";
+    EXPECT_EQ(own(run(), 0).because, "gdr-distance");
+    // DGX Spark: one memory for both, and no RDMA to it.
+    for (Gpu& gpu : node_.gpus) gpu.model = "NVIDIA GB10";
+    EXPECT_EQ(own(run(), 0).because, "gpu-without-rdma");
+}
+
 TEST_F(Doctor, FlatVirtualMachine) {
     node_.flat = true;
     node_.distance = {{Distance::Phb, Distance::Phb}, {Distance::Phb, Distance::Phb}};

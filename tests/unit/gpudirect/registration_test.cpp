@@ -62,6 +62,31 @@ TEST_F(Doctor, PeermemLinkedWithIbCoreIsLeftOpen) {
     EXPECT_TRUE(diagnosis.env.empty());
 }
 
+TEST_F(Doctor, PeermemLinkedWithIbUverbsIsLinkedToo) {
+    noDmabuf();
+    tree_.folder("sys/module/nvidia_peermem").folder("sys/module/ib_uverbs/holders/nvidia_peermem");
+    expect(run(), "peermem-unproven", Severity::Warning);
+    EXPECT_EQ(find(run(), "peermem-unregistered"), nullptr);
+}
+
+TEST_F(Doctor, ModelsWithoutGpuDirectRdmaAreNotAFault) {
+    noDmabuf();  // no module would mend it, so none is asked for
+    for (Gpu& gpu : node_.gpus) gpu.model = "NVIDIA GeForce RTX 4090";
+    const Diagnosis diagnosis = run();
+    expect(diagnosis, "gpu-without-rdma", Severity::Info);
+    EXPECT_EQ(find(diagnosis, "peermem-missing"), nullptr);
+    EXPECT_EQ(own(diagnosis, 0).way, GdrWay::No);
+    EXPECT_EQ(own(diagnosis, 0).because, "gpu-without-rdma");
+    // One of them beside a data-centre GPU: that one is judged as ever.
+    node_.gpus[1].model = "NVIDIA H100 PCIe";
+    const Diagnosis mixed = run();
+    expect(mixed, "peermem-missing", Severity::Error);
+    EXPECT_EQ(own(mixed, 1).because, "peermem-missing");
+    tree_.file("proc/driver/nvidia/version", testing::kOpenDriver);
+    EXPECT_EQ(own(run(), 0).because, "gpu-without-rdma");
+    EXPECT_EQ(own(run(), 1).way, GdrWay::Dmabuf);
+}
+
 TEST_F(Doctor, UnregisteredPeermemDoesNotMatterBesideDmabuf) {
     tree_.file("sys/module/nvidia_peermem/version");
     EXPECT_TRUE(run().findings.empty());
