@@ -1,12 +1,14 @@
 #!/bin/bash
-# The NCCL plugin as a file, and the commands about it: what it needs, what it shows, that every build decides alike, and, where a
-# program is named by NCCL_DRYRUN that runs the unmodified NCCL without GPUs, what NCCL makes of it.
+# The NCCL plugin as a file, and the commands about it: what it needs, what it shows, that every build decides alike, and, where
+# there is a program that runs the unmodified NCCL without GPUs (tests/tools/nccl_dryrun.sh), what NCCL makes of it.
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=tests/tools/checks.sh
 . "$here/../tools/checks.sh"
+# shellcheck source=tests/tools/nccl_dryrun.sh
+. "$here/../tools/nccl_dryrun.sh"
 top=$(cd "$here/../.." && pwd)
-BUILD=${BUILD:-$top/build}
+export BUILD=${BUILD:-$top/build}
 plugin=$BUILD/lib/libnccl-tuner-rdmatune.so
 work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
@@ -55,6 +57,7 @@ done
 . "$here/commands.sh"
 
 # ---- the unmodified NCCL ----
+[ -n "${NCCL_DRYRUN_WHY:-}" ] || dryrun_program
 # shellcheck source=tests/nccl/real_nccl.sh
 . "$here/real_nccl.sh"
 finish

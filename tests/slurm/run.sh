@@ -9,7 +9,7 @@
 set -uo pipefail
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 top=$(cd "$here/../.." && pwd)
-BUILD=${BUILD:-$top/build}
+export BUILD=${BUILD:-$top/build}
 cannot() { echo "skip slurm - $1"; echo "0 passed, 0 failed, 1 skipped"; exit 0; }
 [ "$(id -u)" = 0 ] || cannot "needs root for network namespaces"
 command -v slurmctld >/dev/null || [ -n "${SLURM_CHROOT:-}" ] || cannot "Slurm is not installed (make deps)"
@@ -26,6 +26,9 @@ export CL_NAME=t$$ CL_BASE=$work CL_NET=10.$((128 + $$ / 256 % 64)).$(($$ % 256)
 state=$CL_BASE/$CL_NAME
 # shellcheck source=tests/slurm/lib.sh
 . "$here/lib.sh"
+# shellcheck source=tests/tools/nccl_dryrun.sh
+. "$here/../tools/nccl_dryrun.sh"
+[ -n "${NCCL_DRYRUN_WHY:-}" ] || dryrun_program
 for file in "$here"/cases_*.sh; do
   # shellcheck source=/dev/null
   . "$file"

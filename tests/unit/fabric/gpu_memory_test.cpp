@@ -192,11 +192,12 @@ TEST_F(GpuMemory, RefusesALibraryThatIsNoCudaDriver) {
     EXPECT_THAT(driver.error().message, HasSubstr("cuInit"));
 }
 
-/// The stand-in driver that answers without a GPU, where somebody has built it: NCCL_DRYRUN names
-/// the program next to its build folder.
+/// The stand-in driver that answers without a GPU, where tests/tools/nccl_dryrun.sh finds it:
+/// NCCL_DRYRUN names the program next to its build folder.
 TEST_F(GpuMemory, WorksOnAStandInDriver) {
     const char* program = std::getenv("NCCL_DRYRUN");
-    if (program == nullptr) GTEST_SKIP() << "NCCL_DRYRUN is not set";
+    const char* why = std::getenv("NCCL_DRYRUN_WHY");
+    if (program == nullptr) GTEST_SKIP() << (why != nullptr ? why : "NCCL_DRYRUN is not set");
     const std::filesystem::path folder = std::filesystem::path(program).parent_path();
     const auto library = folder / "build/lib/libcuda.so.1";
     if (!exists(library)) GTEST_SKIP() << library << " is not there";
