@@ -56,7 +56,7 @@ CONF
     [ "$gpus" = 0 ] || echo "Name=gpu File=/dev/nvidia[0-$((gpus - 1))]" >/etc/slurm/gres.conf
     # Everything is slow here, so no limit of the site may be what ends a step.
     mkdir -p /etc/rdma-tune
-    printf '%s\n' 'budget = 300' 'node_timeout = 120' 'task_timeout = 120' >/etc/rdma-tune/rdma-tune.conf
+    printf '%s\n' 'budget = 60' 'node_timeout = 120' 'task_timeout = 120' >/etc/rdma-tune/rdma-tune.conf
     echo "optional $build/lib/spank_rdma_tune.so program=$program tuner=$build/lib/libnccl-tuner-rdmatune.so $*" >/etc/slurm/plugstack.conf
 
     slurmctld

@@ -135,8 +135,13 @@ Status setHelp(Options&, const Value&) {
     return Done{};
 }
 
+/// At most half of the 120 s after which Slurm no longer accepts a step's credential (cred_expire
+/// of AuthInfo in slurm.conf): srun has it already when it measures, and a job whose launch comes
+/// too late for it fails.
+constexpr double kMostBudget = 60;
+
 Status setBudget(Options& o, const Value& v) {
-    return setReal<&Options::budget_s>(o, v, 0.1, 600, " seconds");
+    return setReal<&Options::budget_s>(o, v, 0.1, kMostBudget, " seconds");
 }
 Status setNodeTimeout(Options& o, const Value& v) {
     return setReal<&Options::node_timeout_s>(o, v, 0.1, 300, " seconds");
@@ -174,7 +179,8 @@ constexpr Row kRows[] = {
     {{"refresh", "", "no", kFlag | kEnvironment,
       "Measure anew, whatever was measured before in this allocation."},
      setSwitch<&Options::refresh>},
-    {{"budget", "SECONDS", "5", kAll, "Time for measuring; what is measured by then counts."},
+    {{"budget", "SECONDS", "5", kAll,
+      "Time for measuring; 60 at most. What is measured by then counts."},
      setBudget},
     {{"help", "", "", kFlag, "Print this list and submit nothing."}, setHelp},
     {{"config", "FILE", "/etc/rdma-tune/rdma-tune.conf", kEnvironment | kPlugstack,

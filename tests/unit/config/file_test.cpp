@@ -99,6 +99,8 @@ TEST_F(File, ReadsEveryKindOfLine) {
 TEST_F(File, ErrorsNameTheLine) {
     EXPECT_THAT(errorOf("\n\nbudgte = 3\n"), HasSubstr(":3: unknown key 'budgte'"));
     EXPECT_THAT(errorOf("budget = soon\n"), HasSubstr(":1: budget: expected a number from 0.1"));
+    EXPECT_THAT(errorOf("budget = 61\n"), HasSubstr("from 0.1 to 60"))
+        << "a step's credential must outlive measuring";
     EXPECT_THAT(errorOf("budget = 3\nbudget = 4\n"), HasSubstr(":2: 'budget' was given before"));
     EXPECT_THAT(errorOf("[fabric]\nbudget = 3\n"), HasSubstr(":2: unknown section [fabric]"));
     EXPECT_THAT(errorOf("budget = 3\njust words\n"), HasSubstr(":2: expected KEY = VALUE"));
