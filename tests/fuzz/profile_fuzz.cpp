@@ -22,7 +22,7 @@ void tryText(const std::string& text) {
         std::abort();
     rdmatune::model::Pricing pricing;
     if (makePricing(profile, {64, 8}, pricing) != rdmatune::model::Aside::No) return;
-    prepareCurves(pricing);
+    prepareOctaves(pricing);
     float table[7][3];
     for (auto& row : table)
         for (float& us : row) us = 100;

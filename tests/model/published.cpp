@@ -81,7 +81,7 @@ Prepared prepare(const Cluster& c) {
     profile.tree = profile.ring;
     Prepared prepared;
     (void)makePricing(profile, {c.nodes * c.gpus, c.nodes}, prepared.pricing);
-    prepareCurves(prepared.pricing);
+    prepareOctaves(prepared.pricing);
     prepared.shape = shapeOf(prepared.pricing);
     return prepared;
 }

@@ -82,7 +82,7 @@ Result<std::unique_ptr<Explanation>> prepare(const Settings& settings) {
             for (int p = 0; p < model::kProtocols; ++p)
                 e->pricing.latency.intra[a][p] = model::kPciIntra[a][p];
     if (settings.amd) e->pricing.latency.post = model::kPostAmd;
-    prepareCurves(e->pricing);
+    prepareOctaves(e->pricing);
     e->shape = shapeOf(e->pricing);
     e->shape.gpu = static_cast<model::Gpu>(indexOf(model::kGpuNames, settings.gpu));
     e->shape.nvlink = !settings.no_nvlink;

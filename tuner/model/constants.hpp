@@ -32,9 +32,36 @@ inline constexpr std::uint64_t kLlRingPiece = 32 * 1024;
 inline constexpr std::uint64_t kLl128Largest = 64 * 1024 * 1024;
 inline constexpr std::uint64_t kLl128RingPiece = 4 * 1024 * 1024;
 
+/// Where a step between nodes takes so much more (or less) than the reference, in ns, or where a
+/// byte takes a quarter longer, NCCL's table is one of another network: from there on ring and tree
+/// are priced by the model alone. In between, the model's part grows with the distance. 4 us are
+/// what NCCL itself counts for a whole step of a ring with LL128 (kDefaultLatencies), the
+/// InfiniBand included.
+inline constexpr std::int64_t kFarAlphaNs = 4000;
+inline constexpr std::uint64_t kFarRateParts = 4;  // one part in so many
+
 /// NCCL's own choice among ring and tree stays unless another is better by one part in so many (6
 /// %): about the error of the closed form against the simulator (tests/model).
 inline constexpr Ticks kClearlyBetter = 16;
+
+/// NCCL lowers tree's bandwidth for middle sizes, 1/10, by powers of two from 64 bytes: its
+/// stand-in for filling a pipeline. Every second value is what its recorded tables show; those
+/// between are the mean of their neighbours or one of them.
+inline constexpr int kTreeShares = 25;
+inline constexpr std::uint8_t kTreeShare[kProtocols][kTreeShares] = {
+    {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10, 10, 10},
+    {10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 7, 8, 9, 9, 9, 9, 10, 10, 10, 10},
+    {9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 7, 7, 7, 8, 8, 9, 9, 10}};
+/// Its value for messages from 2^octave bytes to the next power of two.
+[[nodiscard]] constexpr std::uint64_t treeShare(int protocol, int octave) {
+    const int step = octave < 6 ? 0 : octave - 6;
+    return kTreeShare[protocol][step < kTreeShares ? step : kTreeShares - 1];
+}
+/// What NCCL's formula lets a tree carry of the network's bandwidth, 1/1000: 92 %, of that 10/38
+/// with LL and 120/128 with LL128, and 15 % less where it builds the plain tree pattern.
+inline constexpr std::uint64_t kTreeOfNetwork[kProtocols] = {242, 862, 920};
+inline constexpr std::uint64_t kPlainTree = 850;
+inline constexpr std::uint32_t kPlainTreeRails = 8;
 
 /// Latencies of tree and ring in ticks: [Algorithm::Tree or ::Ring][Protocol].
 struct LatencyTable {

@@ -81,11 +81,13 @@ Explained explain(const Pricing& pricing, const Shape& shape, Collective what,
     row.bytes = bytes;
     row.nccl = ncclPrices(shape, pricing.latency, what, bytes);
     row.nccl_choice = cheapest(row.nccl);
+    // NCCL passes its prices with what was written into its constants.
+    LatencyTable latency = pricing.latency;
+    for (auto& algorithm : latency.inter)
+        for (Ticks& step : algorithm) step += pricing.written;
     float table[2][kProtocols];
-    asTable(row.nccl, table);
-    Pricing unwritten = pricing;
-    unwritten.written = 0;  // these prices are NCCL's own
-    reprice(unwritten, what, bytes, 1, &table[0][0], 2, kProtocols);
+    asTable(ncclPrices(shape, latency, what, bytes), table);
+    reprice(pricing, what, bytes, 1, &table[0][0], 2, kProtocols);
     for (int a = 0; a < 2; ++a)
         for (int p = 0; p < kProtocols; ++p)
             row.priced.price[a][p] = table[a][p] < 0 ? -1 : ticksFromUs(table[a][p]);

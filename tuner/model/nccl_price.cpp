@@ -25,15 +25,6 @@ constexpr std::uint64_t kTreeLl128[][2] = {
 constexpr std::uint64_t kTreeChannel[][2] = {
     {18'500, 10'000}, {23'600, 17'800}, {41'400, 36'000}, {42'800, 24'000}};
 
-/// NCCL lowers tree's bandwidth for middle sizes, 1/10, by powers of two from 64 bytes. Every
-/// second value is what its recorded tables show; those between are the mean of their neighbours or
-/// one of them.
-constexpr int kTreeSteps = 25;
-constexpr std::uint8_t kTreeShare[kProtocols][kTreeSteps] = {
-    {10, 10, 10, 10, 9, 8, 7, 7, 7, 7, 6, 5, 4, 4, 5, 6, 7, 8, 9, 10, 10, 10, 10, 10, 10},
-    {10, 10, 10, 10, 10, 9, 8, 8, 8, 7, 6, 6, 6, 6, 6, 7, 8, 9, 9, 9, 9, 10, 10, 10, 10},
-    {9, 9, 9, 9, 9, 9, 9, 8, 7, 6, 6, 5, 5, 5, 5, 6, 7, 7, 7, 7, 8, 8, 9, 9, 10}};
-
 std::uint64_t least(std::uint64_t a, std::uint64_t b) {
     return a < b ? a : b;
 }
@@ -70,15 +61,9 @@ std::uint64_t busMbps(const Shape& shape, Algorithm algorithm, Protocol protocol
         bus = least(bus * 120 / 128, channels(shape) * kTreeLl128[gpu][scale]);
     // Where all of a node's GPUs have a rail of their own behind one NVSwitch, NCCL builds the
     // plain tree pattern and takes 15 % off.
-    const bool plain_tree = shape.gpu >= Gpu::Hopper && shape.nvlink && shape.rails >= 8;
-    return plain_tree ? bus * 85 / 100 : bus;
-}
-
-/// Tree's share of its bandwidth at this size, in tenths.
-std::uint64_t treeShare(Protocol protocol, std::uint64_t bytes) {
-    int step = 0;
-    for (std::uint64_t n = bytes >> 6; n > 1 && step < kTreeSteps - 1; n >>= 1) ++step;
-    return kTreeShare[static_cast<int>(protocol)][step];
+    const bool plain_tree =
+        shape.gpu >= Gpu::Hopper && shape.nvlink && shape.rails >= kPlainTreeRails;
+    return plain_tree ? bus * kPlainTree / 1000 : bus;
 }
 
 }  // namespace
@@ -103,9 +88,9 @@ FamilyPrices ncclPrices(const Shape& shape, const LatencyTable& table, Collectiv
             if (a == kRing)
                 rate = (rate - rate / ranks) * (gather ? 1 : 2);
             else
-                rate = rate * 2 * 10 / treeShare(protocol, bytes);
+                rate = rate * 2 * 10 / treeShare(p, bytes == 0 ? 0 : 63 - __builtin_clzll(bytes));
             out.price[a][p] = ncclLatency(table, algorithm, protocol, what, shape.size,
-                                          isLarge(shape.size, bytes)) +
+                                          bytes >= largeFrom(shape.size.ranks)) +
                               timeOf(rate, bytes);
         }
     return out;

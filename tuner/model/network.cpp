@@ -17,14 +17,17 @@ struct SlotUse {
     std::int64_t
         ring_window;  ///< steps that a ring may be ahead: both ends of a connection have slots
     bool streams;     ///< inside a node a rank passes on line by line what it receives
+    std::uint64_t ring_mbps;
+    /// What a tree's kernels carry at best in NCCL's count for the bus, 10^6 bytes/s: likewise.
+    std::uint64_t tree_mbps;
 };
-constexpr SlotUse kSlots[kProtocols] = {{32'000, 32'000, 8'000, 16, true},
-                                        {576'000, 576'000, 64'000, 16, true},
-                                        {2'000'000, 512'000, 64'000, 4, false}};
+constexpr SlotUse kSlots[kProtocols] = {{32'000, 32'000, 8'000, 16, true, 20'400, 20'400},
+                                        {576'000, 576'000, 64'000, 16, true, 36'700, 29'000},
+                                        {2'000'000, 512'000, 64'000, 4, false, 0, 36'000}};
 constexpr std::int64_t kTreeWindow = 16;  // chunks
 constexpr Rate kInsideRate = rateOf(400'000);
-/// What one of a tree's channels passes on, half up and half down (NCCL: 36 to 41 GB/s of bus
-/// bandwidth).
+/// What one of a tree's channels passes on in one direction, 10^6 bytes/s (NCCL: 36 to 41 GB/s of
+/// bus bandwidth, which counts a tree's bytes four times).
 constexpr std::uint64_t kTreeChannelMbps = 9'000;
 
 std::uint64_t channelsOf(std::uint32_t rails) {
@@ -85,19 +88,29 @@ Terms ringTerms(const Network& network, const LatencyTable& table, const Operati
         larger(table.intra[kRing][p], post) + (slots.streams ? 0 : moved(kInsideRate, half));
     // One rank per node: nothing hides a step, and NCCL takes the tree's figure.
     const Ticks nccl = ranks == nodes ? table.inter[kTree][p] : table.inter[kRing][p];
-    const Ticks hop = interHop(network, nccl) + moved(network.rate, onTheWire(o.protocol, half));
-    const Ticks path = times(inside, intra) + times(hop, inter) + passages * network.worst_extra;
+    // With LL and LL128 a kernel has written a part before the host posts it; Simple is sent from
+    // where it lies.
+    const std::uint64_t kernels = o.protocol == Protocol::LL ? 1 : channelsOf(o.rails);
+    const Ticks written = slots.streams ? moved(rateOf(slots.ring_mbps * kernels), half) : 0;
+    const Ticks sent = moved(network.rate, onTheWire(o.protocol, half));
+    const Ticks hop = interHop(network, nccl) + written + sent;
+    // The worst edge is crossed once in each passage; two nodes have no other, there and back.
+    const Ticks worst = passages * (nodes == 2 ? 2 : 1) * network.worst_extra;
+    const Ticks path = times(inside, intra) + times(hop, inter) + worst;
     const Ticks paced =
-        times((hop + network.alpha + network.worst_extra) / slots.ring_window, steps);
+        times((hop + network.alpha + 2 * network.worst_extra) / slots.ring_window, steps);
 
-    Terms terms;
     // A loop begins when the last step of the one before has left; the last half comes in behind
     // the first.
-    const Ticks second_half = moved(network.rate, onTheWire(o.protocol, half));
-    const Ticks next = larger(path / steps * (steps - 1) + 2 * second_half, paced);
-    terms.least =
-        larger(path + second_half, paced) + times(next, static_cast<std::int64_t>(loops) - 1);
-    terms.share = 1U << 16;
+    const Ticks next = larger(path / steps * (steps - 1) + 2 * sent, paced);
+    const Ticks least =
+        larger(path + sent, paced) + times(next, static_cast<std::int64_t>(loops) - 1);
+
+    Terms terms;
+    // Where bytes bind and not latencies, the last of them still has one hop to go.
+    terms.fixed = interHop(network, nccl);
+    terms.floor = larger(moved(network.rate, leavingBytes(o)), least - terms.fixed);
+    terms.kernels = 1U << 16;
     return terms;
 }
 
@@ -117,14 +130,33 @@ Terms treeTerms(const Network& network, const LatencyTable& table, const Operati
     const std::uint64_t chunks = ceilDivide(half, chunk);
     const auto count = static_cast<std::int64_t>(chunks);
 
-    const Ticks chunk_time = moved(network.rate, onTheWire(o.protocol, ceilDivide(half, chunks)));
-    const Ticks hop = interHop(network, table.inter[kTree][p]) + chunk_time * (nodes == 2 ? 1 : 2);
-    const Ticks inside = table.intra[kTree][p] + moved(kInsideRate, ceilDivide(half, chunks) * 2);
+    const std::uint64_t piece = ceilDivide(half, chunks);
+    const Ticks sent = moved(network.rate, onTheWire(o.protocol, piece));
+    // Where a node has two children, the second one's chunk comes in, or goes out, behind the first
+    // one's. Up to three nodes no node has two.
+    const Ticks hop = interHop(network, table.inter[kTree][p]) + sent * (nodes > 3 ? 2 : 1);
+    const Ticks passed_on = slots.streams ? 0 : moved(rateOf(kTreeChannelMbps * channels), piece);
+    const Ticks inside = table.intra[kTree][p] + passed_on;
+    // Between the chunks of two trees a NIC stands idle now and then: 3 % in the simulator's mean.
+    const Ticks leaving = moved(network.rate, leavingBytes(o));
+    const Ticks shared = leaving + (nodes > 2 ? leaving / 32 : 0);
+    const Ticks busy = times(shared / count, count - 1);
+    // Until the first chunk comes down, chunks go up without company: half of the work is done
+    // while the way up and down of the first one passes. Below the root that takes two hops; with
+    // two or three nodes some node is root and leaf, and the simulator grants less.
+    const Ticks lead = nodes == 2 ? hop / 2 : nodes == 3 ? hop : 2 * hop;
+    const Ticks flowing = larger(busy / 2, busy - lead);
     Terms terms;
     terms.fixed = 2 * (times(inside, chain) + times(hop, depth) + network.worst_extra);
     // After the first chunk the others follow, at the pace of what is busiest or of the slots.
-    terms.share = ((chunks - 1) << 16) / chunks;
-    terms.least = times(hop + network.alpha + network.worst_extra, (count - 1) / kTreeWindow);
+    const std::uint64_t kernels = o.protocol == Protocol::LL ? 1 : channels;
+    const Ticks worked =
+        nodes == 2 ? 0
+                   : moved(rateOf(slots.tree_mbps * kernels), 2 * o.bytes) / count * (count + 1);
+    const Ticks window = hop + network.alpha + 2 * network.worst_extra;
+    terms.floor = larger(larger(flowing, worked), times(window, (count - 1) / kTreeWindow));
+    // Kernels fill the first chunk before it leaves, and work off the last one when it has come.
+    terms.kernels = ((chunks + 1) << 16) / chunks;
     return terms;
 }
 
@@ -137,7 +169,7 @@ Terms termsOn(const Network& network, const LatencyTable& table, const Operation
     // overflow.
     constexpr Ticks kMost = Ticks{1} << 45;
     if (terms.fixed > kMost) terms.fixed = kMost;
-    if (terms.least > kMost) terms.least = kMost;
+    if (terms.floor > kMost) terms.floor = kMost;
     return terms;
 }
 
@@ -153,9 +185,11 @@ std::uint64_t leavingBytes(const Operation& o) {
 
 Ticks timeOn(const Network& network, const LatencyTable& table, const Operation& operation,
              Ticks bound) {
-    const Ticks busy = larger(moved(network.rate, leavingBytes(operation)), bound);
+    const Terms terms = termsOn(network, table, operation);
+    const auto kernels =
+        static_cast<Ticks>(scaled(static_cast<std::uint64_t>(bound), terms.kernels, 16));
     return table.base[static_cast<int>(operation.algorithm)][static_cast<int>(operation.protocol)] +
-           timeFrom(termsOn(network, table, operation), busy);
+           terms.fixed + larger(kernels, terms.floor);
 }
 
 }  // namespace rdmatune::model

@@ -29,26 +29,18 @@ struct Operation {
     std::uint64_t bytes = 0;  ///< the whole message
 };
 
-/// The closed form: time = base + fixed + max(share * busy, least), where busy is the time that the
-/// busiest resource needs for the whole message: the network (leavingBytes times its rate), or a
-/// kernel.
+/// The closed form, what the network is known for: time = base + fixed + max(kernels * bound,
+/// floor), where bound is the time that everything but the network needs to move the message.
 struct Terms {
-    Ticks fixed = 0;  ///< passes before anything flows: a tree's way up and down
-    Ticks least = 0;  ///< what latencies and slots allow at best, however fast the resources
-    std::uint64_t share = 0;  ///< of busy that is not hidden in `fixed`, in 2^-16
+    Ticks fixed = 0;  ///< passes that nothing hides: a tree's way up and down, a last hop
+    Ticks floor = 0;  ///< what the network allows at best: its bytes, its latencies, its slots
+    std::uint64_t kernels = 0;  ///< how much of bound is not hidden in `fixed`, in 2^-16
 };
 [[nodiscard]] Terms termsOn(const Network& network, const LatencyTable& table,
                             const Operation& operation);
 
 /// Bytes that leave a node, the protocol's flags included.
 [[nodiscard]] std::uint64_t leavingBytes(const Operation& operation);
-
-/// fixed + max(share * busy, least).
-[[nodiscard]] constexpr Ticks timeFrom(const Terms& terms, Ticks busy) {
-    const auto unhidden =
-        static_cast<Ticks>(scaled(static_cast<std::uint64_t>(busy), terms.share, 16));
-    return terms.fixed + (unhidden > terms.least ? unhidden : terms.least);
-}
 
 /// Time of the operation, where everything but the network needs `bound` to move the message.
 /// `table` has NCCL's latencies; those between nodes include kReferenceAlphaNs, which gives way to

@@ -9,7 +9,6 @@ constexpr int kRing = static_cast<int>(Algorithm::Ring);
 constexpr Algorithm kAlgorithmOf[kWays] = {Algorithm::Tree, Algorithm::Ring, Algorithm::Ring};
 constexpr Collective kCollectiveOf[kWays] = {Collective::AllReduce, Collective::AllReduce,
                                              Collective::AllGather};
-constexpr int kLeavingShift = 20;
 
 /// One pattern's network as measured, in place of what NCCL assumes.
 Network measuredNetwork(const PatternFigures& figures, const Network& assumed,
@@ -35,6 +34,22 @@ Network measuredNetwork(const PatternFigures& figures, const Network& assumed,
         if (rate > assumed.rate) network.rate = rate;
     }
     return network;
+}
+
+/// How far a measured network is from the assumed one, in 2^-Pricing::kKeptBits of "far".
+Ticks distance(const Network& measured, const Network& assumed, std::uint32_t nodes) {
+    constexpr Ticks kFar = ticksFromNs(kFarAlphaNs);
+    const Ticks alpha =
+        measured.alpha - assumed.alpha + measured.worst_extra / static_cast<Ticks>(nodes - 1);
+    Ticks far = ((alpha < 0 ? -alpha : alpha) << Pricing::kKeptBits) / kFar;
+    if (assumed.rate != 0)
+        far += static_cast<Ticks>(
+            ((measured.rate - assumed.rate) * kFarRateParts << Pricing::kKeptBits) / assumed.rate);
+    return far;
+}
+
+Line lineBetween(Ticks at, Ticks next) {
+    return {at, next - at};
 }
 
 /// Steps between nodes as NCCL's formula counts them for ring and tree.
@@ -88,34 +103,64 @@ Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out) {
     out.measured[kTree] = measuredNetwork(profile.tree, out.assumed, out.rails, rails, whole_job);
     out.measured[kRing] = measuredNetwork(profile.ring, out.assumed, out.rails, rails, whole_job);
     out.corrects = !(out.measured[kTree] == out.assumed && out.measured[kRing] == out.assumed);
+    for (const Network& network : out.measured) {
+        const Ticks far = distance(network, out.assumed, size.nodes);
+        const Ticks kept = far >= 1 << Pricing::kKeptBits ? 0 : (1 << Pricing::kKeptBits) - far;
+        if (kept < out.kept) out.kept = kept;
+    }
     const bool nothing_measured = profile.ring.alpha_ns == 0 && profile.tree.alpha_ns == 0 &&
                                   profile.ring.beta_mbps == 0 && profile.tree.beta_mbps == 0;
     return nothing_measured && out.rules.count == 0 ? Aside::Unmeasured : Aside::No;
 }
 
-void prepareCurves(Pricing& pricing) {
+void prepareOctaves(Pricing& pricing) {
+    pricing.large_from = largeFrom(pricing.size.ranks);
     for (int way = 0; way < kWays; ++way) {
-        pricing.nccl_steps[way] =
-            ncclInterSteps(kAlgorithmOf[way], kCollectiveOf[way], pricing.size);
+        const Algorithm algorithm = kAlgorithmOf[way];
+        const int a = static_cast<int>(algorithm);
+        const bool tree = algorithm == Algorithm::Tree;
+        pricing.nccl_steps[way] = ncclInterSteps(algorithm, kCollectiveOf[way], pricing.size);
         for (int p = 0; p < kProtocols; ++p) {
-            Operation operation{kAlgorithmOf[way],  static_cast<Protocol>(p),
+            Operation operation{algorithm,          static_cast<Protocol>(p),
                                 kCollectiveOf[way], pricing.size,
-                                pricing.rails,      std::uint64_t{1} << kLeavingShift};
-            const int a = static_cast<int>(operation.algorithm);
-            const std::uint64_t leaving = leavingBytes(operation);
-            pricing.busy_rate[way][p][0] = scaled(pricing.assumed.rate, leaving, kLeavingShift);
-            pricing.busy_rate[way][p][1] = scaled(pricing.measured[a].rate, leaving, kLeavingShift);
-            for (int large = 0; large < 2; ++large)
-                pricing.nccl_latency[way][p][large] =
-                    ncclLatency(pricing.latency, operation.algorithm, operation.protocol,
-                                operation.what, pricing.size, large != 0);
-            for (int i = 0; i < Curve::kPoints; ++i) {
-                operation.bytes = std::uint64_t{1} << (Curve::kFirst + i);
-                const Terms assumed = termsOn(pricing.assumed, pricing.latency, operation);
-                const Terms measured = termsOn(pricing.measured[a], pricing.latency, operation);
-                pricing.curve[way][p].at[i] = {{assumed.fixed, measured.fixed},
-                                               {assumed.least, measured.least},
-                                               static_cast<Ticks>(assumed.share)};
+                                pricing.rails,      0};
+            NcclFigures& given = pricing.given[way][p];
+            given.base = pricing.latency.base[a][p];
+            const Ticks written = pricing.nccl_steps[way] * pricing.written;
+            for (int large = 0; large < 2; ++large) {
+                given.latency[large] = ncclLatency(pricing.latency, algorithm, operation.protocol,
+                                                   operation.what, pricing.size, large);
+                const bool more =
+                    large && hasSurcharge(algorithm, operation.protocol, operation.what);
+                given.written[large] = more ? withSurcharge(written) : written;
+            }
+            // With two nodes NCCL takes the inside of a node for what bounds a tree. The plain tree
+            // pattern is for nodes with a rail for each of eight GPUs.
+            if (tree && pricing.size.nodes > 2) {
+                const std::uint64_t pattern = pricing.rails >= kPlainTreeRails ? kPlainTree : 1000;
+                given.network =
+                    2 * pricing.assumed.rate * 1000 / kTreeOfNetwork[p] * 1000 / pattern;
+            }
+            Terms last[2];
+            for (int octave = Pricing::kFirst; octave <= Pricing::kLast + 1; ++octave) {
+                operation.bytes = std::uint64_t{1} << octave;
+                const Terms terms[2] = {termsOn(pricing.measured[a], pricing.latency, operation),
+                                        termsOn(pricing.assumed, pricing.latency, operation)};
+                if (octave > Pricing::kFirst) {
+                    OctaveTerms& out = pricing.octave[octave - 1 - Pricing::kFirst][way][p];
+                    for (int i = 0; i < 2; ++i) {
+                        out.floor[i] = lineBetween(last[i].floor, terms[i].floor);
+                        out.fixed[i] = lineBetween(last[i].fixed, terms[i].fixed);
+                    }
+                    out.kernels =
+                        lineBetween(static_cast<Ticks>(last[0].kernels >> (16 - kShareBits)),
+                                    static_cast<Ticks>(terms[0].kernels >> (16 - kShareBits)));
+                    out.unfilled =
+                        tree ? static_cast<Ticks>((treeShare(p, octave - 1) << kShareBits) / 10)
+                             : 1 << kShareBits;
+                }
+                last[0] = terms[0];
+                last[1] = terms[1];
             }
         }
     }

@@ -28,25 +28,32 @@ inline constexpr int kWays = 3;
 /// with collectives that NCCL does not run as a tree.
 [[nodiscard]] bool wayOf(Algorithm algorithm, Collective what, Way& way);
 
-/// Where a message lies between the powers of two of a Curve.
-struct Position {
-    int index = 0;
-    std::uint64_t fraction =
-        0;  ///< of the way to the next power, in 2^-16; more than 1 beyond the last
+/// A quantity between two powers of two of the message: at the lower one, and what the octave adds.
+struct Line {
+    Ticks at;
+    Ticks step;
+    /// `fraction`: of the way to the next power, in 2^-16.
+    [[nodiscard]] Ticks value(Ticks fraction) const { return at + (step * fraction >> 16); }
 };
-[[nodiscard]] Position positionOf(std::uint64_t bytes);
+/// A share of something, in 2^-12.
+inline constexpr int kShareBits = 12;
 
-/// The closed form's terms at powers of two, for the network that NCCL assumes and the measured
-/// one. In between they are interpolated, so that a call needs no division.
-struct Curve {
-    static constexpr int kFirst = 8;  // 256 bytes
-    static constexpr int kPoints = 27;
-    struct Point {
-        Ticks fixed[2];  ///< [assumed, measured]
-        Ticks least[2];
-        Ticks share;  ///< the same for both
-    };
-    Point at[kPoints];
+/// The closed form's terms (network.hpp) of one way and protocol for messages of one octave,
+/// prepared so that a call needs no division: with the measured network [0] and with the one that
+/// NCCL assumes [1].
+struct OctaveTerms {
+    Line floor[2];
+    Line fixed[2];
+    Line kernels;    ///< 2^-12
+    Ticks unfilled;  ///< what is left of NCCL's bandwidth term without its factor for middle sizes,
+                     ///< 2^-12
+};
+/// The same for messages of any size: NCCL's own figures.
+struct NcclFigures {
+    Ticks base = 0;
+    Ticks latency[2] = {};  ///< small messages, larger ones
+    Ticks written[2] = {};  ///< what Pricing::written has added to NCCL's price
+    Rate network = 0;  ///< per byte: up to here NCCL's bandwidth term is the network's. 0: not so
 };
 
 /// The network's share for one communicator. Made once; read by any number of threads.
@@ -65,20 +72,27 @@ struct Pricing {
     Ticks written = 0;
     LatencyTable latency = kDefaultLatencies;  ///< NCCL's, before anything was written
 
+    /// How much of NCCL's price counts beside the model's, in 2^-10: all where the network is as it
+    /// assumes, nothing where it is far from that (kFarAlphaNs).
+    Ticks kept = 1 << kKeptBits;
+    static constexpr int kKeptBits = 10;
+
     RuleSet rules;
 
-    Curve curve[kWays][kProtocols];
-    Rate busy_rate[kWays][kProtocols][2] = {};  ///< per byte of the message: [assumed, measured]
-    std::int64_t nccl_steps[kWays] = {};        ///< between nodes, as NCCL's formula counts them
-    Ticks nccl_latency[kWays][kProtocols][2] = {};  ///< NCCL's own: small messages, larger ones
+    static constexpr int kFirst = 8;  // octaves from 256 bytes; below, that is taken
+    static constexpr int kLast = 48;  // 2^48 bytes: more is not believed
+    std::uint64_t large_from = 0;     ///< where NCCL's surcharge for larger messages begins, bytes
+    std::int64_t nccl_steps[kWays] = {};  ///< between nodes, as NCCL's formula counts them
+    NcclFigures given[kWays][kProtocols];
+    OctaveTerms octave[kLast - kFirst + 1][kWays][kProtocols];
 };
 
 /// Reads the profile for a communicator. Anything but Aside::No: leave the communicator alone.
-/// `out` is written in every case, but for its curves.
+/// `out` is written in every case, but for its octaves.
 [[nodiscard]] Aside makePricing(const FabricProfile& profile, CommSize size, Pricing& out);
 
-/// Fills in the curves; after makePricing(), once `latency` is what it shall be.
-void prepareCurves(Pricing& pricing);
+/// Fills in what calls need, once `latency` and `written` are what they shall be.
+void prepareOctaves(Pricing& pricing);
 
 /// What a ring's step between nodes takes more than NCCL's constants say, the worst edge's share
 /// included.
@@ -95,10 +109,14 @@ void prepareCurves(Pricing& pricing);
 [[nodiscard]] constexpr Ticks withSurcharge(Ticks latency) {
     return latency * 7 / 5;
 }
-/// Where that surcharge begins, as far as it can be known from outside.
-[[nodiscard]] bool isLarge(CommSize size, std::uint64_t bytes);
+/// Where that surcharge begins, as far as it can be known from outside, in bytes: NCCL has 64 for
+/// each rank and channel. The channels are not known here; with fewer than 16 the difference is far
+/// below the sizes where Simple can win.
+[[nodiscard]] constexpr std::uint64_t largeFrom(std::uint32_t ranks) {
+    return std::uint64_t{64} * 16 * ranks;
+}
 
-/// What the measured network adds to NCCL's price of ring or tree (`price`, before anything was
+/// What the measured network changes in NCCL's price of ring or tree (`price`, before anything was
 /// written into the constants), in ticks. Exactly 0 where the network is as NCCL assumes.
 [[nodiscard]] Ticks networkShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol,
                                  Collective what, std::uint64_t bytes, int pipe_operations,

@@ -1,94 +1,21 @@
 // Re-pricing a whole table, and who may win.
 #include <cstring>
 
-#include "tuner/model/pricing.hpp"
+#include "tuner/model/entry_price.hpp"
 
 namespace rdmatune::model {
 namespace {
 
 constexpr int kFamily = 2;  // tree and ring are the first two rows
-constexpr Ticks kNone = -1;
-
-/// One call, as its steps below see it.
-struct Call {
-    const Pricing& pricing;
-    Collective what;
-    std::uint64_t bytes;
-    bool large;               // NCCL's surcharge for ring with Simple
-    std::int64_t operations;  // that NCCL has grouped
-    Position position;
-};
-
-Call callOf(const Pricing& pricing, Collective what, std::uint64_t bytes, int pipe_operations) {
-    const std::int64_t operations = pipe_operations < 1      ? 1
-                                    : pipe_operations > 1024 ? 1024
-                                                             : pipe_operations;
-    return {pricing, what, bytes, isLarge(pricing.size, bytes), operations, positionOf(bytes)};
-}
-
-/// How often NCCL counts a latency: a ring's for each operation, the others' for each eight.
-std::int64_t latencyCount(const Call& call, Algorithm algorithm) {
-    return algorithm == Algorithm::Ring ? call.operations : (call.operations + 7) / 8;
-}
-
-/// Within the powers of two no product exceeds 2^62; beyond the last one it may.
-Ticks between(Ticks a, Ticks b, std::uint64_t fraction) {
-    if (fraction <= 1U << 16) return a + (b - a) * static_cast<Ticks>(fraction) / 65536;
-    return a + static_cast<Ticks>(
-                   static_cast<SignedWide>(b - a) * static_cast<SignedWide>(fraction) >> 16);
-}
-
-/// What the network adds: the closed form with the measured network less that with the assumed one.
-Ticks shareOf(const Call& call, Algorithm algorithm, Protocol protocol, Way way, Ticks price) {
-    const int w = static_cast<int>(way);
-    const int p = static_cast<int>(protocol);
-    const Pricing& pricing = call.pricing;
-    // NCCL's price has a share for bandwidth. Where that is more than the network needs, something
-    // else binds (NVLink, a kernel), and a slower network is felt only beyond it.
-    const Ticks latency = pricing.nccl_latency[w][p][call.large ? 1 : 0];
-    const Ticks bound = price > latency ? price - latency : 0;
-    const Curve::Point& low = pricing.curve[w][p].at[call.position.index];
-    const Curve::Point& high = pricing.curve[w][p].at[call.position.index + 1];
-    const std::uint64_t fraction = call.position.fraction;
-    Ticks share = 1 << 16;
-    Ticks fixed[2] = {0, 0};
-    if (way == Way::TreeAllReduce) {  // a ring has neither
-        share = between(low.share, high.share, fraction);
-        if (share > 1 << 16) share = 1 << 16;
-        fixed[0] = between(low.fixed[0], high.fixed[0], fraction);
-        fixed[1] = between(low.fixed[1], high.fixed[1], fraction);
-    }
-    Ticks time[2];
-    for (int which = 0; which < 2; ++which) {
-        // At most 2^44 ticks per 2^32 bytes and 2^48 bytes: below 2^60.
-        const auto network = static_cast<Ticks>(
-            static_cast<Wide>(pricing.busy_rate[w][p][which]) * call.bytes >> 32);
-        const Ticks busy = network > bound ? network : bound;
-        const auto unhidden =
-            static_cast<Ticks>(static_cast<Wide>(busy) * static_cast<Wide>(share) >> 16);
-        const Ticks least = between(low.least[which], high.least[which], fraction);
-        time[which] = fixed[which] + (unhidden > least ? unhidden : least);
-    }
-    Ticks added = time[1] - time[0];
-    if (call.operations > 1)
-        added += (latencyCount(call, algorithm) - 1) * pricing.nccl_steps[w] *
-                 (pricing.measured[static_cast<int>(algorithm)].alpha - pricing.assumed.alpha);
-    return added;
-}
-
-/// What `pricing.written` has added to a price of NCCL's.
-Ticks writtenOf(const Call& call, Algorithm algorithm, Protocol protocol, Way way) {
-    if (call.pricing.written == 0) return 0;
-    const Ticks once = call.pricing.nccl_steps[static_cast<int>(way)] * call.pricing.written;
-    const bool surcharge = call.large && hasSurcharge(algorithm, protocol, call.what);
-    return latencyCount(call, algorithm) * (surcharge ? withSurcharge(once) : once);
-}
+/// Not available: dearer than everything, so that no search has to ask.
+constexpr Ticks kNone = INT64_MAX;
+constexpr int kTree = static_cast<int>(Algorithm::Tree);
+constexpr int kRing = static_cast<int>(Algorithm::Ring);
 
 /// For an algorithm that NCCL alone prices (NVLS tree, CollNet, PAT): the least that the measured
 /// network could add to it.
 Ticks shadowShare(const Call& call, Algorithm algorithm, Ticks price) {
     const Pricing& pricing = call.pricing;
-    constexpr int kTree = static_cast<int>(Algorithm::Tree);
     const Network& measured = pricing.measured[kTree];
     const std::int64_t passages = call.what == Collective::AllReduce ? 2 : 1;
     const bool tree_like = algorithm == Algorithm::NvlsTree || algorithm == Algorithm::Pat;
@@ -96,18 +23,19 @@ Ticks shadowShare(const Call& call, Algorithm algorithm, Ticks price) {
     const std::int64_t steps = tree_like ? passages * log2Floor(pricing.size.nodes) : passages;
     const bool twice = algorithm == Algorithm::NvlsTree && pricing.size.nodes > 2;
     const std::uint64_t leaving = twice ? 2 * call.bytes : call.bytes;
-    const Ticks before = timeOf(pricing.assumed.rate, leaving);
-    const Ticks after = timeOf(measured.rate, leaving);
+    const Ticks before = model::timeOf(pricing.assumed.rate, leaving);
+    const Ticks after = model::timeOf(measured.rate, leaving);
     const Ticks bound = price > before ? price : before;
     const Ticks slower = after > bound ? after - bound : 0;
     return steps * (measured.alpha - pricing.assumed.alpha) + slower;
 }
 
-/// The prices of tree and ring. kNone: not available.
+/// The prices of tree and ring, entry by entry as in the table. kNone: not available.
+constexpr int kEntries = kFamily * kProtocols;
 struct Family {
-    Ticks given[kFamily][kProtocols];  ///< as NCCL passed it
-    Ticks nccl[kFamily][kProtocols];   ///< before anything was written into its constants
-    Ticks now[kFamily][kProtocols];    ///< what the choice shall be made by
+    Ticks given[kEntries];  ///< as NCCL passed it
+    Ticks nccl[kEntries];   ///< before anything was written into its constants
+    Ticks now[kEntries];    ///< what the choice shall be made by
 };
 
 /// The others' cheapest price, and what the cheapest would be with the measured network charged to
@@ -117,100 +45,131 @@ struct Others {
     Ticks charged = kNone;
 };
 
-bool inFamily(int algorithm, int protocol) {
-    return algorithm < kFamily && protocol < kProtocols;
+void keepLeast(Ticks& least, Ticks price) {
+    least = price < least ? price : least;
 }
 
-void keepLeast(Ticks& least, Ticks price) {
-    if (least == kNone || price < least) least = price;
-}
+/// What the bits of a float say without touching the floating-point unit: the sign says "not
+/// available", and positive ones are ordered as whole numbers are.
+using Bits = std::int32_t;
+constexpr Bits kCostMax = 0x5368d4a5;  // 10^12
 
 /// False when a value makes no sense. Zero is nonsense too: another tuner's way to force an entry.
-bool plausible(const float* table, int entries) {
-    // Of the floats' bits: the sign says "not available", and positive ones are ordered as whole
-    // numbers are.
-    constexpr std::uint32_t kCostMax = 0x5368d4a5U;  // 10^12
-    std::uint32_t bad = 0;
-    for (int i = 0; i < entries; ++i) {
-        std::uint32_t bits = 0;
+/// `available`: whether any entry but the family's first six is.
+bool plausible(const float* table, int entries, bool& available) {
+    // Four at a time: compilers do not take a loop of 21 apart by themselves.
+    typedef Bits Four __attribute__((vector_size(16)));
+    const auto four = [table](int i) {
+        Four bits;
         std::memcpy(&bits, table + i, sizeof bits);
-        bad |= static_cast<std::uint32_t>(bits - 1 >= kCostMax - 1) & ~(bits >> 31);
+        return bits;
+    };
+    Four bad = {};
+    Four negative = {-1, -1, -1, -1};
+    const auto look = [&](Four bits) { bad |= (bits == 0) | (bits > kCostMax); };
+    look(four(0));
+    look(four(2));
+    int i = kEntries;
+    for (; i + 4 <= entries; i += 4) {
+        const Four bits = four(i);
+        look(bits);
+        negative &= bits;
     }
-    return bad == 0;
+    if (i < entries) {  // the last four once more; at least six are there
+        const Four bits = four(entries - 4);
+        look(bits);
+        if (entries - 4 >= kEntries)
+            negative &= bits;
+        else
+            negative = Four{};
+    }
+    std::uint64_t half[2];
+    std::memcpy(half, &bad, sizeof half);
+    const bool good = (half[0] | half[1]) == 0;
+    std::memcpy(half, &negative, sizeof half);
+    constexpr std::uint64_t kSigns = 0x8000000080000000U;
+    available = (half[0] & half[1] & kSigns) != kSigns;
+    return good;
 }
 
-/// Reads tree and ring, and prices them with the measured network if asked to.
+/// Reads one of the family's rows, and prices it with the measured network if asked to.
+template <bool kIsTree>
+void priceRow(const Call& call, Way way, bool measured, const float* row, Family& family) {
+    constexpr int kFirst = (kIsTree ? kTree : kRing) * kProtocols;
+    const int w = static_cast<int>(way);
+    const NcclFigures* const given = call.pricing.given[w];
+    const OctaveTerms* const terms = call.pricing.octave[call.octave][w];
+    const Ticks kept = call.pricing.kept;
+    for (int p = 0; p < kProtocols; ++p) {
+        Ticks& price = family.now[kFirst + p];
+        price = family.given[kFirst + p] = family.nccl[kFirst + p] = kNone;
+        if (row[p] < 0) continue;
+        const Ticks passed = ticksFromUs(row[p]);
+        Ticks written = given[p].written[call.large];
+        if (call.operations != 1) written *= latencyCount(call, way);
+        const Ticks nccl = passed > written ? passed - written : 1;
+        family.given[kFirst + p] = passed;
+        family.nccl[kFirst + p] = nccl;
+        price = measured ? pricedAny<kIsTree>(call, way, given[p], terms[p], kept, nccl) : nccl;
+        price = price < 1 ? 1 : price;
+    }
+}
+
+/// A row that the model has nothing to say of: tree with collectives that are no allreduce.
+void keepRow(const float* row, int first, Family& family) {
+    for (int p = 0; p < kProtocols; ++p) {
+        const Ticks price = row[p] < 0 ? kNone : ticksFromUs(row[p]) < 1 ? 1 : ticksFromUs(row[p]);
+        family.given[first + p] = family.nccl[first + p] = family.now[first + p] = price;
+    }
+}
+
 void priceFamily(const Call& call, const float* table, int protocols, bool measured,
                  Family& family) {
-    for (int a = 0; a < kFamily; ++a)
-        for (int p = 0; p < kProtocols; ++p) {
-            const float us = table[a * protocols + p];
-            if (us < 0) {
-                family.given[a][p] = family.nccl[a][p] = family.now[a][p] = kNone;
-                continue;
-            }
-            const auto algorithm = static_cast<Algorithm>(a);
-            const auto protocol = static_cast<Protocol>(p);
-            const Ticks given = ticksFromUs(us);
-            Way way = Way::RingGather;
-            const bool runs = wayOf(algorithm, call.what, way);
-            const Ticks written = runs ? writtenOf(call, algorithm, protocol, way) : 0;
-            const Ticks nccl = given > written ? given - written : 1;
-            Ticks price = nccl;
-            if (measured && runs) price += shareOf(call, algorithm, protocol, way, nccl);
-            family.given[a][p] = given;
-            family.nccl[a][p] = nccl;
-            family.now[a][p] = price < 1 ? 1 : price;
-        }
+    if (call.what == Collective::AllReduce) {
+        priceRow<true>(call, Way::TreeAllReduce, measured, table, family);
+        priceRow<false>(call, Way::RingAllReduce, measured, table + protocols, family);
+    } else {
+        keepRow(table, kTree * kProtocols, family);
+        priceRow<false>(call, Way::RingGather, measured, table + protocols, family);
+    }
 }
 
-/// The family's cheapest, leaving out one protocol (or none: -1).
-Ticks familyBest(const Family& family, int left_out) {
-    Ticks best = kNone;
-    for (int a = 0; a < kFamily; ++a)
-        for (int p = 0; p < kProtocols; ++p)
-            if (p != left_out && family.now[a][p] != kNone) keepLeast(best, family.now[a][p]);
-    return best;
+/// The first of the cheapest.
+int leastOf(const Ticks (&price)[kEntries]) {
+    int least = 0;
+    for (int i = 1; i < kEntries; ++i) least = price[i] < price[least] ? i : least;
+    return least;
 }
 
-/// What NCCL itself would have taken within the family.
-Choice ncclChoice(const Family& family) {
-    Ticks best = kNone;
-    Choice choice;
-    for (int a = 0; a < kFamily; ++a)
-        for (int p = 0; p < kProtocols; ++p) {
-            const Ticks price = family.nccl[a][p];
-            if (price == kNone || (best != kNone && price >= best)) continue;
-            best = price;
-            choice = {static_cast<std::int8_t>(a), static_cast<std::int8_t>(p)};
-        }
-    return choice;
-}
-
-/// What NCCL would have taken stays, unless something else is clearly better: prices that lie
-/// closer together than the model is exact are no reason to overrule NCCL.
-void keepUnlessBetter(Choice nccl, Family& family) {
-    if (nccl.algorithm < 0) return;
-    const Ticks best = familyBest(family, -1);
-    Ticks& kept = family.now[nccl.algorithm][nccl.protocol];
+/// What NCCL would have taken (`nccl`) stays, unless something else is clearly better: prices that
+/// lie closer together than the model is exact are no reason to overrule NCCL. Returns the least
+/// price.
+Ticks keepUnlessBetter(int nccl, Ticks best, Family& family) {
+    Ticks& kept = family.now[nccl];
     if (kept > best && kept - best <= best / kClearlyBetter)
         kept = best > marginOf(best) ? best - marginOf(best) : 1;
+    return kept < best ? kept : best;
 }
 
 /// LL and LL128 are never newly chosen for large messages, whatever the prices say: the public
-/// reports of tuners that did so are of losses of 2x to 39x.
-void guardProtocol(const Call& call, Choice nccl, Family& family, Protocol protocol) {
+/// reports of tuners that did so are of losses of 2x to 39x. `best`: the cheapest entry; returns
+/// the cheapest then.
+int guardProtocol(const Call& call, int nccl, int best, Family& family, Protocol protocol) {
     const int p = static_cast<int>(protocol);
     const bool ll = protocol == Protocol::LL;
     const std::uint64_t largest = ll ? kLlLargest : kLl128Largest;
-    if (call.bytes <= largest || nccl.protocol == p) return;
+    if (best % kProtocols != p || nccl % kProtocols == p || call.bytes <= largest) return best;
     const std::uint64_t pieces = call.pricing.size.ranks * (ll ? kLlRingPiece : kLl128RingPiece);
     const std::uint64_t limit[kFamily] = {largest, pieces > largest ? pieces : largest};
-    const Ticks floor = familyBest(family, p);
-    if (floor == kNone) return;
-    for (int a = 0; a < kFamily; ++a)
-        if (call.bytes > limit[a] && family.now[a][p] != kNone && family.now[a][p] <= floor)
-            family.now[a][p] = floor + marginOf(floor);
+    Ticks floor = kNone;  // the cheapest of the other protocols
+    for (int i = 0; i < kEntries; ++i)
+        if (i % kProtocols != p) keepLeast(floor, family.now[i]);
+    if (floor == kNone) return best;
+    for (int a = 0; a < kFamily; ++a) {
+        Ticks& price = family.now[a * kProtocols + p];
+        if (call.bytes > limit[a] && price <= floor) price = floor + marginOf(floor);
+    }
+    return leastOf(family.now);
 }
 
 Others readOthers(const Call& call, const float* table, int algorithms, int protocols) {
@@ -218,10 +177,10 @@ Others readOthers(const Call& call, const float* table, int algorithms, int prot
     const int entries = algorithms * protocols;
     // With NCCL's three protocols the family's rows are the first entries; else its extra ones
     // count here.
-    for (int i = protocols == kProtocols ? kFamily * kProtocols : 0; i < entries; ++i) {
+    for (int i = protocols == kProtocols ? kEntries : 0; i < entries; ++i) {
         if (table[i] < 0) continue;
         const int a = i / protocols;
-        if (inFamily(a, i % protocols)) continue;
+        if (a < kFamily && i % protocols < kProtocols) continue;
         const Ticks price = ticksFromUs(table[i]);
         Ticks charged = price;
         if (a >= kFamily && a < kAlgorithms)
@@ -236,18 +195,35 @@ Others readOthers(const Call& call, const float* table, int algorithms, int prot
 /// entries keep NCCL's price. So that nobody wins for not having been re-priced, who wins is
 /// decided with the network charged to everybody, and ring and tree are moved together as far as
 /// NCCL needs to see it.
-void placeFamily(const Others& others, Family& family) {
-    const Ticks best = familyBest(family, -1);
-    if (best == kNone || others.price == kNone) return;
+void placeFamily(const Others& others, Ticks best, Family& family) {
+    if (others.price == kNone) return;
     Ticks shift = 0;
     if (best <= others.charged && best >= others.price)
         shift = others.price - marginOf(others.price) - best;
     if (best > others.charged && best <= others.price)
         shift = others.price + marginOf(others.price) - best;
     if (shift == 0) return;
-    for (auto& row : family.now)
-        for (Ticks& price : row)
-            if (price != kNone) price = price + shift < 1 ? 1 : price + shift;
+    for (Ticks& price : family.now)
+        if (price != kNone) price = price + shift < 1 ? 1 : price + shift;
+}
+
+/// Re-prices tree and ring. `leave`: only takes back what was written into NCCL's constants.
+void priceTable(const Call& call, bool leave, bool others, float* table, int algorithms,
+                int protocols) {
+    Family family;
+    priceFamily(call, table, protocols, !leave, family);
+    const int nccl = leastOf(family.nccl);
+    if (family.nccl[nccl] == kNone) return;
+    if (!leave) {
+        int best = leastOf(family.now);
+        best = guardProtocol(call, nccl, best, family, Protocol::LL);
+        best = guardProtocol(call, nccl, best, family, Protocol::LL128);
+        const Ticks least = keepUnlessBetter(nccl, family.now[best], family);
+        if (others) placeFamily(readOthers(call, table, algorithms, protocols), least, family);
+    }
+    for (int i = 0; i < kEntries; ++i)
+        if (family.now[i] != family.given[i])
+            table[i < kProtocols ? i : i + protocols - kProtocols] = usFromTicks(family.now[i]);
 }
 
 /// The cheapest entry that the rule allows becomes the cheapest of all. A rule that nothing
@@ -283,27 +259,21 @@ bool wayOf(Algorithm algorithm, Collective what, Way& way) {
            (what == Collective::AllGather || what == Collective::ReduceScatter);
 }
 
-bool isLarge(CommSize size, std::uint64_t bytes) {
-    // NCCL: 64 bytes for each rank and channel. The channels are not known here; with fewer than 16
-    // the difference is far below the sizes where Simple can win.
-    constexpr std::uint64_t kBytesPerRank = 64 * 16;
-    return bytes >= kBytesPerRank * size.ranks;
-}
-
-Position positionOf(std::uint64_t bytes) {
-    if (bytes >> Curve::kFirst == 0) return {};
-    int octave = 63 - __builtin_clzll(bytes);
-    constexpr int kLast = Curve::kFirst + Curve::kPoints - 2;
-    if (octave > kLast) octave = kLast;
-    const std::uint64_t over = bytes - (std::uint64_t{1} << octave);
-    return {octave - Curve::kFirst, octave >= 16 ? over >> (octave - 16) : over << (16 - octave)};
-}
-
 Ticks networkShare(const Pricing& pricing, Algorithm algorithm, Protocol protocol, Collective what,
                    std::uint64_t bytes, int pipe_operations, Ticks price) {
     Way way = Way::RingGather;
-    if (!pricing.corrects || !wayOf(algorithm, what, way)) return 0;
-    return shareOf(callOf(pricing, what, bytes, pipe_operations), algorithm, protocol, way, price);
+    if (!pricing.corrects || bytes == 0 || bytes >> Pricing::kLast > 0 ||
+        !wayOf(algorithm, what, way))
+        return 0;
+    const Call call = callOf(pricing, what, bytes, pipe_operations);
+    const int w = static_cast<int>(way);
+    const int p = static_cast<int>(protocol);
+    const NcclFigures& given = pricing.given[w][p];
+    const OctaveTerms& terms = pricing.octave[call.octave][w][p];
+    const Ticks now = way == Way::TreeAllReduce
+                          ? pricedAny<true>(call, way, given, terms, pricing.kept, price)
+                          : pricedAny<false>(call, way, given, terms, pricing.kept, price);
+    return now - price;
 }
 
 Choice cheapest(const float* table, int algorithms, int protocols) {
@@ -324,7 +294,7 @@ bool reprice(const Pricing& pricing, Collective what, std::uint64_t bytes, int p
              float* table, int algorithms, int protocols) {
     constexpr int kAlgorithmsMax = 16;
     constexpr int kProtocolsMax = 8;
-    constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 48;
+    constexpr std::uint64_t kBytesMax = std::uint64_t{1} << Pricing::kLast;
     if (table == nullptr || bytes == 0 || bytes > kBytesMax || algorithms < kFamily ||
         algorithms > kAlgorithmsMax || protocols < kProtocols || protocols > kProtocolsMax ||
         static_cast<int>(what) >= kCollectives)
@@ -332,26 +302,14 @@ bool reprice(const Pricing& pricing, Collective what, std::uint64_t bytes, int p
     const Rule* const rule = pricing.rules.find(what, bytes, pricing.size.nodes);
     const bool leave = rule != nullptr && rule->algorithm == kLeaveToNccl;
     // Broadcast and Reduce exist as a ring only, and its protocols cost the same more.
-    const bool priced =
+    const bool corrected =
         pricing.corrects && what != Collective::Broadcast && what != Collective::Reduce;
-    if (!priced && rule == nullptr) return true;
-    if (!plausible(table, algorithms * protocols)) return false;
-    if (priced) {
-        const Call call = callOf(pricing, what, bytes, pipe_operations);
-        Family family;
-        priceFamily(call, table, protocols, !leave, family);
-        if (!leave) {
-            const Choice nccl = ncclChoice(family);
-            guardProtocol(call, nccl, family, Protocol::LL);
-            guardProtocol(call, nccl, family, Protocol::LL128);
-            keepUnlessBetter(nccl, family);
-            placeFamily(readOthers(call, table, algorithms, protocols), family);
-        }
-        for (int a = 0; a < kFamily; ++a)
-            for (int p = 0; p < kProtocols; ++p)
-                if (family.now[a][p] != family.given[a][p])
-                    table[a * protocols + p] = usFromTicks(family.now[a][p]);
-    }
+    if (!corrected && rule == nullptr) return true;
+    bool others = true;
+    if (!plausible(table, algorithms * protocols, others)) return false;
+    if (corrected)
+        priceTable(callOf(pricing, what, bytes, pipe_operations), leave,
+                   others || protocols != kProtocols, table, algorithms, protocols);
     if (rule != nullptr && !leave) applyRule(*rule, table, algorithms, protocols);
     return true;
 }

@@ -147,7 +147,7 @@ Communicator* open(std::size_t ranks, std::size_t nodes, Logger logger,
         readLatencies(*constants, communicator->pricing.latency);
         writeLatencies(communicator->pricing, *constants);
     }
-    prepareCurves(communicator->pricing);
+    prepareOctaves(communicator->pricing);
     if (first(kSaidPriced)) explainOnce(*communicator, logger);
     return communicator;
 }

@@ -34,7 +34,7 @@ std::vector<ChoiceRow> choicesFor(const FabricProfile& profile, std::uint32_t ra
     model::Pricing pricing;
     const model::CommSize size{profile.nodes * std::max(1U, ranks_per_node), profile.nodes};
     if (model::makePricing(profile, size, pricing) != model::Aside::No) return out;
-    model::prepareCurves(pricing);
+    model::prepareOctaves(pricing);
     const model::Shape shape = model::shapeOf(pricing);
     for (std::uint64_t bytes = 1024; bytes <= std::uint64_t{4} << 30; bytes *= 4) {
         const model::Explained row =

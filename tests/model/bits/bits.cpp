@@ -53,7 +53,7 @@ int main() {
         const Aside aside = makePricing(profile, size, pricing);
         hash.add(&aside, sizeof aside);
         if (random() % 2 == 0) pricing.written = extraStep(pricing);
-        prepareCurves(pricing);
+        prepareOctaves(pricing);
         Shape shape;
         shape.size = size;
         shape.rails = pricing.rails;

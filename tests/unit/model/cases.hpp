@@ -52,7 +52,7 @@ inline FabricProfile assumedProfile(std::uint32_t nodes, double nominal,
 inline Pricing pricingOf(const FabricProfile& profile, CommSize size) {
     Pricing pricing;
     (void)makePricing(profile, size, pricing);
-    prepareCurves(pricing);
+    prepareOctaves(pricing);
     return pricing;
 }
 

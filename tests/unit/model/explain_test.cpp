@@ -97,9 +97,9 @@ TEST(Explain, SaysWhatThePluginDoes) {
 }
 
 TEST(Explain, TheCrossingIsWhereTheChoiceTurns) {
-    const CommSize size{32, 4};
+    const CommSize size{64, 8};
     const Shape shape = shapeOf(size, 8, 50);
-    const Pricing pricing = pricingOf(profileOf(4, 20, 48, 50), size);
+    const Pricing pricing = pricingOf(profileOf(8, 60, 48, 50), size);
     const std::uint64_t from = ringFrom(pricing, shape, Collective::AllReduce, true);
     ASSERT_GT(from, kSmallest);
     EXPECT_EQ(explain(pricing, shape, Collective::AllReduce, from).choice.algorithm, 1);

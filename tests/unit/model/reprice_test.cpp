@@ -7,8 +7,11 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "cases.hpp"
+#include "tuner/model/explain.hpp"
 #include "tuner/model/network.hpp"
 
 namespace rdmatune::model {
@@ -24,19 +27,6 @@ bool applies(const Pricing& pricing, Collective what, std::uint64_t bytes, Table
 Choice choiceOf(const Pricing& pricing, Collective what, std::uint64_t bytes, Table table) {
     EXPECT_TRUE(applies(pricing, what, bytes, table));
     return table.choice();
-}
-
-/// The first size, by powers of two, from which ring stays chosen.
-std::uint64_t ringFrom(const Pricing& pricing, const Shape& shape) {
-    std::uint64_t from = 0;
-    for (std::uint64_t bytes = std::uint64_t{1} << 34; bytes >= 1024; bytes /= 2) {
-        if (choiceOf(pricing, Collective::AllReduce, bytes,
-                     tableOf(shape, Collective::AllReduce, bytes))
-                .algorithm != 1)
-            break;
-        from = bytes;
-    }
-    return from == 0 ? UINT64_MAX : from;
 }
 
 TEST(NeverHarmful, TheAssumedNetworkChangesNotOneBit) {
@@ -110,43 +100,109 @@ TEST(NeverHarmful, SlightlySlowerThanAssumedChangesFewChoices) {
     EXPECT_LE(changed, 1);
 }
 
+/// Where ring begins, to 1/16, with the plugin.
+std::uint64_t crossing(double alpha, double beta, std::uint32_t nodes) {
+    const CommSize size{nodes * 8, nodes};
+    return model::ringFrom(pricingOf(profileOf(nodes, alpha, beta, 50), size), shapeOf(size, 8, 50),
+                           Collective::AllReduce, true);
+}
+
 TEST(Physics, HigherLatencyMovesRingTowardsLargerMessages) {
-    const CommSize size{32, 4};
-    const Shape shape = shapeOf(size, 8, 50);
-    std::uint64_t last = 0;
-    for (const double alpha : {1.0, 5.0, 15.0, 40.0, 100.0}) {
-        const std::uint64_t from = ringFrom(pricingOf(profileOf(4, alpha, 48, 50), size), shape);
-        EXPECT_GE(from, last) << alpha;
-        last = from;
-    }
-    EXPECT_GT(last, ringFrom(pricingOf(profileOf(4, 1, 48, 50), size), shape));
+    // Where the network is far from assumed; nearer, NCCL's own crossing has its part in it.
+    for (const double beta : {48.0, 36.0})
+        for (const std::uint32_t nodes : {4U, 8U, 16U}) {
+            std::uint64_t last = 0;
+            for (const double alpha : {5.0, 15.0, 40.0, 100.0}) {
+                const std::uint64_t from = crossing(alpha, beta, nodes);
+                EXPECT_GT(from, last) << alpha << " us, " << beta << " GB/s, " << nodes << " nodes";
+                last = from;
+            }
+        }
 }
 
 TEST(Physics, PricesGrowWithAlphaAndFallWithBeta) {
     const CommSize size{64, 8};
     const Shape shape = shapeOf(size, 8, 50);
-    for (std::uint64_t bytes = 1024; bytes < (std::uint64_t{1} << 34); bytes *= 4) {
-        Ticks last_alpha[2][3] = {};
-        Ticks last_beta[2][3] = {};
-        const FamilyPrices nccl =
-            ncclPrices(shape, kDefaultLatencies, Collective::AllReduce, bytes);
-        for (const double alpha : {1.0, 3.0, 10.0, 30.0}) {
-            const FamilyPrices p = measuredPrices(pricingOf(profileOf(8, alpha, 48, 50), size),
-                                                  nccl, Collective::AllReduce, bytes);
+    const auto grows = [&](Collective what, std::uint64_t bytes,
+                           const std::vector<std::pair<double, double>>& networks) {
+        Ticks last[2][3] = {{-1, -1, -1}, {-1, -1, -1}};
+        const FamilyPrices nccl = ncclPrices(shape, kDefaultLatencies, what, bytes);
+        for (const auto& [alpha, beta] : networks) {
+            const FamilyPrices p =
+                measuredPrices(pricingOf(profileOf(8, alpha, beta, 50), size), nccl, what, bytes);
             for (int a = 0; a < 2; ++a)
                 for (int k = 0; k < 3; ++k) {
-                    EXPECT_GE(p.price[a][k], last_alpha[a][k]);
-                    last_alpha[a][k] = p.price[a][k];
+                    EXPECT_GE(p.price[a][k], last[a][k])
+                        << a << k << " " << bytes << " bytes, " << alpha << " us, " << beta;
+                    last[a][k] = p.price[a][k];
                 }
         }
-        for (const double beta : {48.0, 30.0, 12.0, 3.0}) {
-            const FamilyPrices p = measuredPrices(pricingOf(profileOf(8, 2, beta, 50), size), nccl,
-                                                  Collective::AllReduce, bytes);
-            for (int a = 0; a < 2; ++a)
-                for (int k = 0; k < 3; ++k) {
-                    EXPECT_GE(p.price[a][k], last_beta[a][k]);
-                    last_beta[a][k] = p.price[a][k];
+    };
+    for (const Collective what : {Collective::AllReduce, Collective::AllGather})
+        for (std::uint64_t bytes = 1024; bytes < (std::uint64_t{1} << 34); bytes *= 4) {
+            grows(what, bytes, {{5, 48}, {7, 48}, {10, 48}, {30, 48}, {100, 48}});
+            grows(what, bytes, {{2, 38}, {2, 30}, {2, 12}, {2, 3}});
+        }
+}
+
+TEST(Physics, NcclsPriceFadesWithTheDistance) {
+    const CommSize size{64, 8};
+    constexpr Ticks kWhole = 1 << Pricing::kKeptBits;
+    const auto kept = [&](double alpha, double beta) {
+        return pricingOf(profileOf(8, alpha, beta, 50), size).kept;
+    };
+    EXPECT_EQ(kept(1, 48), kWhole);
+    EXPECT_EQ(kept(1, 60), kWhole);  // more than NCCL assumes is not believed
+    EXPECT_NEAR(static_cast<double>(kept(2, 48)), 0.75 * kWhole, 2);
+    EXPECT_NEAR(static_cast<double>(kept(0.5, 48)), 0.875 * kWhole, 2);
+    EXPECT_EQ(kept(5, 48), 0);
+    EXPECT_EQ(kept(1, 38), 0);
+    Ticks last = kWhole + 1;
+    for (const double alpha : {1.0, 1.2, 2.0, 3.0, 4.0, 4.9}) {
+        EXPECT_LT(kept(alpha, 48), last);
+        last = kept(alpha, 48);
+    }
+    // One long edge counts as long as it is for one step.
+    FabricProfile profile = profileOf(8, 1, 48, 50);
+    profile.ring.alpha_worst_ns = 15000;
+    EXPECT_NEAR(static_cast<double>(pricingOf(profile, size).kept), 0.5 * kWhole, 2);
+}
+
+TEST(Octaves, AreTheClosedFormAtPowersOfTwoAndCloseBetween) {
+    // Far from what NCCL assumes a price is the closed form, bound by NCCL's bandwidth term.
+    for (const CommSize size : {CommSize{16, 2}, {12, 3}, {64, 8}, {8, 8}, {250, 32}}) {
+        const Pricing pricing = pricingOf(profileOf(40, 25, 20, 50), size);
+        for (std::uint64_t bytes = 256; bytes <= std::uint64_t{1} << 36; bytes *= 2)
+            for (int p = 0; p < kProtocols; ++p)
+                for (const Collective what : {Collective::AllReduce, Collective::AllGather}) {
+                    const Operation operation{Algorithm::Ring,
+                                              static_cast<Protocol>(p),
+                                              what,
+                                              size,
+                                              pricing.rails,
+                                              bytes};
+                    for (const Ticks bound : {Ticks{0}, Ticks{1000000}}) {
+                        const bool large = bytes >= largeFrom(size.ranks);
+                        const Ticks nccl =
+                            bound + ncclLatency(pricing.latency, Algorithm::Ring,
+                                                static_cast<Protocol>(p), what, size, large);
+                        const Ticks added =
+                            networkShare(pricing, Algorithm::Ring, static_cast<Protocol>(p), what,
+                                         bytes, 1, nccl);
+                        ASSERT_EQ(nccl + added,
+                                  timeOn(pricing.measured[1], pricing.latency, operation, bound));
+                    }
                 }
+        for (std::uint64_t bytes = 3000; bytes < std::uint64_t{1} << 34; bytes = bytes * 13 / 8) {
+            const Operation operation{Algorithm::Tree,       Protocol::Simple,
+                                      Collective::AllReduce, size,
+                                      pricing.rails,         bytes};
+            const auto direct =
+                static_cast<double>(timeOn(pricing.measured[0], pricing.latency, operation, 0));
+            const auto line =
+                static_cast<double>(1 + networkShare(pricing, Algorithm::Tree, Protocol::Simple,
+                                                     Collective::AllReduce, bytes, 1, 1));
+            EXPECT_NEAR(line / direct, 1, 0.2) << size.ranks << " ranks, " << bytes;
         }
     }
 }
