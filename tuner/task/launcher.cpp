@@ -27,6 +27,10 @@ constexpr Names kNames[] = {
     {"MVAPICH2", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
     {"Intel MPI or MPICH", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {"PALS", "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},
+    {"jsrun", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"},
+    {"DeepSpeed", "LOCAL_RANK", "LOCAL_SIZE"},
+    {"Horovod", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE"},
+    {"PMI", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE"},
 };
 
 std::optional<LocalPlace> place(std::optional<int> rank, std::optional<int> tasks,

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -82,7 +83,12 @@ bool mayLockAnything() {
 std::optional<std::vector<int>> openableGpus(const Node& node, const std::string& dev) {
     std::vector<int> out;
     bool any_file = false;
+    // NVIDIA's container runtime hides the folders in /proc of the GPUs that a container was not
+    // given, while /sys shows all of them.
+    const bool driver_tells = std::ranges::any_of(
+        node.gpus, [](const Gpu& gpu) { return gpu.vendor == "nvidia" && gpu.minor.has_value(); });
     for (const Gpu& gpu : node.gpus) {
+        if (!gpu.minor && driver_tells && gpu.vendor == "nvidia") continue;
         if (!gpu.minor) return std::nullopt;
         const Access access = tryOpen(deviceFile(gpu, dev));
         any_file = any_file || access != Access::Missing;

@@ -1,5 +1,7 @@
 #include "tuner/task/nccl_conf.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -17,13 +19,35 @@ void readNcclConfText(std::string_view text, std::map<std::string, std::string>&
     }
 }
 
+namespace {
+
+/// The home folder that NCCL looks in: the one of the password database, whatever HOME says. Read
+/// as a file, because name services need shared libraries that a static program does not have.
+std::string homeInPasswd(const std::string& etc) {
+    std::ifstream file(etc + "/passwd");
+    const std::string uid = std::to_string(::getuid());
+    for (std::string line; std::getline(file, line);) {
+        const auto fields = split(line, ':');  // name:password:uid:gid:comment:home:shell
+        constexpr std::size_t kFields = 7;
+        if (fields.size() == kFields && fields[2] == uid) return std::string(fields[5]);
+    }
+    return {};
+}
+
+}  // namespace
+
 NcclConf readNcclConf(const Environment& env, const std::string& etc) {
     NcclConf out;
     std::vector<std::string> candidates;
     if (const std::string* file = lookUp(env, "NCCL_CONF_FILE"); file != nullptr && !file->empty())
         candidates.push_back(*file);
-    else if (const std::string* home = lookUp(env, "HOME"); home != nullptr && !home->empty())
-        candidates.push_back(*home + "/.nccl.conf");
+    else {
+        const std::string real = homeInPasswd(etc);
+        if (!real.empty()) candidates.push_back(real + "/.nccl.conf");
+        if (const std::string* home = lookUp(env, "HOME");
+            home != nullptr && !home->empty() && *home != real)
+            candidates.push_back(*home + "/.nccl.conf");
+    }
     candidates.push_back(etc + "/nccl.conf");
     constexpr std::uintmax_t kMaxBytes = 1 << 20;
     for (const std::string& path : candidates) {

@@ -43,7 +43,7 @@ class Preparer {
         for (const GpuPair& pair : plan_.pairs) step.push_back(pair.gpu);
         const GpuView view = viewGpus(node_, step, facts_);
         const OwnGpus own = chooseGpus(node_, plan_, view, facts_);
-        setGpus(own);
+        setGpus(own, view);
         setFabric();
         setOwnHcas(own);
         for (const auto& setting : diagnosis_.env)
@@ -73,8 +73,26 @@ class Preparer {
         return true;
     }
 
-    void setGpus(const OwnGpus& own) {
-        if (!node_.gpus.empty())
+    /// Numbers that a user chose while CUDA counted its own way (the fastest first) mean other GPUs
+    /// in PCI order, where the models differ.
+    [[nodiscard]] bool numberedByCuda(const GpuView& view) const {
+        const std::string* visible = lookUp(facts_.env, "CUDA_VISIBLE_DEVICES");
+        if (visible == nullptr || view.origin != GpuView::Origin::User ||
+            lookUp(facts_.env, "CUDA_DEVICE_ORDER") != nullptr)
+            return false;
+        const bool numbers =
+            !visible->empty() && visible->front() >= '0' && visible->front() <= '9';
+        return numbers && std::ranges::any_of(node_.gpus, [&](const Gpu& gpu) {
+                   return gpu.model != node_.gpus.front().model;
+               });
+    }
+
+    void setGpus(const OwnGpus& own, const GpuView& view) {
+        if (numberedByCuda(view))
+            out_.settings.push_back({"CUDA_DEVICE_ORDER", "", Action::Keep,
+                                     "unset: the GPUs are of several models, and the numbers in "
+                                     "CUDA_VISIBLE_DEVICES were chosen in CUDA's own order"});
+        else if (!node_.gpus.empty())
             offer("CUDA_DEVICE_ORDER", "PCI_BUS_ID",
                   "CUDA counts GPUs by PCI address, as the plan does");
         const Setting& visible = own.visible_devices;

@@ -57,8 +57,10 @@ void noteUnreadableGpus(Node& node) {
     for (const Gpu& gpu : node.gpus)
         if (gpu.vendor == "nvidia" && !gpu.minor) unknown.push_back(gpu.pci->str());
     if (!unknown.empty())
-        node.notes.push_back("No NVIDIA driver has taken " + join(unknown, ", ") +
-                             ": UUID and device number are not known.");
+        node.notes.push_back(
+            "No NVIDIA driver has taken " + join(unknown, ", ") +
+            ", or they were not given to this container: UUID and device number are not "
+            "known.");
 }
 
 }  // namespace

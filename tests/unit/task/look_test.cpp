@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "tests/unit/task/task_fixture.hpp"
 #include "tuner/task/launcher.hpp"
@@ -58,6 +60,12 @@ TEST(Launcher, EachOne) {
               (LocalPlace{0, 2, "Intel MPI or MPICH"}));
     EXPECT_EQ(localPlace(E{{"PALS_LOCAL_RANKID", "5"}, {"PALS_LOCAL_SIZE", "6"}}),
               (LocalPlace{5, 6, "PALS"}));
+    for (const auto& [launcher, rank, size] :
+         {std::tuple{"jsrun", "JSM_NAMESPACE_LOCAL_RANK", "JSM_NAMESPACE_LOCAL_SIZE"},
+          std::tuple{"DeepSpeed", "LOCAL_RANK", "LOCAL_SIZE"},
+          std::tuple{"Horovod", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE"},
+          std::tuple{"PMI", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE"}})
+        EXPECT_EQ(localPlace(E{{rank, "1"}, {size, "4"}}), (LocalPlace{1, 4, launcher}));
     EXPECT_EQ(localPlace(
                   E{{"FLUX_TASK_LOCAL_ID", "1"}, {"FLUX_JOB_SIZE", "7"}, {"FLUX_JOB_NNODES", "2"}}),
               (LocalPlace{1, 4, "Flux"}));
@@ -101,6 +109,15 @@ TEST(NcclConf, FilesInNcclsOrder) {
         readNcclConf({{"HOME", folder.str() + "/home"}, {"NCCL_CONF_FILE", mine}}, folder.str());
     EXPECT_EQ(named.values.at("NCCL_DEBUG"), "TRACE");
     EXPECT_THAT(readNcclConf({}, folder.str() + "/none").files, IsEmpty());
+    // NCCL asks the password database and not HOME.
+    const std::string real = folder.write("real/.nccl.conf", "NCCL_ALGO=Ring\nNCCL_PROTO=LL\n");
+    folder.write("passwd", "daemon:x:1:1::/nowhere:/bin/sh\nme:x:" + std::to_string(::getuid()) +
+                               ":7:Some One:" + folder.str() + "/real:/bin/sh\n");
+    const auto by_passwd = readNcclConf({{"HOME", folder.str() + "/home"}}, folder.str());
+    EXPECT_EQ(by_passwd.files.front(), real);
+    EXPECT_EQ(by_passwd.values.at("NCCL_PROTO"), "LL");
+    EXPECT_EQ(readNcclConf({{"NCCL_CONF_FILE", mine}}, folder.str()).values.count("NCCL_PROTO"),
+              0U);
 }
 
 TEST(Look, OpenableGpus) {
@@ -117,8 +134,13 @@ TEST(Look, OpenableGpus) {
     EXPECT_EQ(openableGpus(node, folder.str()), (std::vector<int>{1, 3}));
     EXPECT_EQ(openableGpus(node, folder.str() + "/none"), std::vector<int>{})
         << "live: there are none";
+    // In a container the driver shows the given GPUs only, and the others have no number.
+    node.gpus[0].minor.reset();
     node.gpus[2].minor.reset();
-    EXPECT_EQ(openableGpus(node, folder.str()), std::nullopt);
+    EXPECT_EQ(openableGpus(node, folder.str()), (std::vector<int>{1, 3}));
+    node.gpus[1].minor.reset();
+    node.gpus[3].minor.reset();
+    EXPECT_EQ(openableGpus(node, folder.str()), std::nullopt) << "no driver tells anything";
     for (Gpu& gpu : node.gpus) {
         gpu.vendor = "amd";
         gpu.minor = gpu.index;

@@ -50,6 +50,20 @@ TEST(Visibility, UnsetMeansAllOfTheStep) {
     EXPECT_EQ(valueOf(out, kVisible), "0,1,2,3");
 }
 
+TEST(Visibility, NumbersOfUnlikeGpusKeepTheOrderInWhichTheyWereChosen) {
+    Node node = fourGpus();
+    const Environment chosen{{kVisible, "2,0"}};
+    EXPECT_TRUE(wasSet(prepared(node, planFor(node, 2), facts(0, 2, chosen)), "CUDA_DEVICE_ORDER"));
+    node.gpus[3].model = "a small one for the screen";
+    EXPECT_FALSE(
+        wasSet(prepared(node, planFor(node, 2), facts(0, 2, chosen)), "CUDA_DEVICE_ORDER"));
+    // UUIDs mean the same in every order, and without a choice there is nothing to keep.
+    const Environment by_uuid{{kVisible, *node.gpus[2].uuid}};
+    EXPECT_TRUE(
+        wasSet(prepared(node, planFor(node, 2), facts(0, 2, by_uuid)), "CUDA_DEVICE_ORDER"));
+    EXPECT_TRUE(wasSet(prepared(node, planFor(node, 2), facts(0, 2)), "CUDA_DEVICE_ORDER"));
+}
+
 TEST(Visibility, FewerTasksThanGpusPutEachRanksFirstGpuFirst) {
     const Node node = dgxLike();
     const Plan plan = planFor(node, 2);
