@@ -17,7 +17,7 @@ constexpr const char* kStyle = R"(
 --good:#57c98a;--fair:#d9a93c;--bad:#f0786d;--near:#173a28;--mid:#3d3414;--far:#44201d}}
 body{margin:0 auto;max-width:62rem;padding:1.5rem 1rem 4rem;font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page)}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--line);padding-bottom:.2rem}
-p{margin:.4rem 0}.soft{color:var(--soft)}.wide{overflow-x:auto}
+p{margin:.4rem 0}.soft{color:var(--soft)}.wide{overflow-x:auto;margin:.6rem 0}
 table{border-collapse:collapse;font-size:.92em}th,td{text-align:left;padding:.25rem .7rem;border-bottom:1px solid var(--line);vertical-align:top}
 th{color:var(--soft);font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}code,pre{font-family:ui-monospace,monospace;font-size:.9em}
 td.near{background:var(--near)}td.mid{background:var(--mid)}td.far{background:var(--far)}
@@ -26,6 +26,8 @@ td.near{background:var(--near)}td.mid{background:var(--mid)}td.far{background:va
 .finding{background:var(--card);border-left:4px solid var(--line);padding:.5rem .8rem;margin:.5rem 0}
 .finding.error{background:var(--card);border-color:var(--bad)}.finding.warning{background:var(--card);border-color:var(--fair)}.finding.info{background:var(--card)}
 .finding p{margin:.15rem 0}.changed{font-weight:600}
+h1{overflow-wrap:anywhere}.k{white-space:nowrap}td.why{min-width:18rem}pre{white-space:pre-wrap;overflow-wrap:anywhere}
+.wide td:first-child,.wide th:first-child{position:sticky;left:0;background:var(--page)}.unknown{background:var(--soft)}
 )";
 
 std::string cell(std::string_view text, std::string_view kind = "") {
@@ -66,8 +68,8 @@ const char* nearness(Distance distance) {
         case Distance::Pxb:
             return "near";
         case Distance::Phb:
-            return "mid";
         case Distance::Node:
+            return "mid";
         case Distance::Sys:
             return "far";
         case Distance::Unknown:
@@ -76,9 +78,30 @@ const char* nearness(Distance distance) {
     return "";
 }
 
-std::string linkText(const PcieLink& link) {
-    if (link.width == 0 || link.speed_gts <= 0) return "";
+std::string linkText(const PcieLink& link, double gbps = 0) {
+    if (link.width == 0 || link.speed_gts <= 0)
+        return gbps > 0 ? fmt::format("{:.0f} Gbit/s", gbps) : "";
     return fmt::format("x{} at {} GT/s", link.width, link.speed_gts);
+}
+
+/// A list that breaks behind its commas only.
+std::string listCell(std::string_view list) {
+    std::string out;
+    for (const auto part : split(list, ','))
+        out += fmt::format("{}<span class=\"k\">{}</span>", out.empty() ? "" : ", ",
+                           escapeHtml(trim(part)));
+    return "<td>" + out + "</td>";
+}
+
+std::string gpuTable(const Node& node) {
+    std::string rows;
+    for (const Gpu& gpu : node.gpus)
+        rows +=
+            row(cell(std::to_string(gpu.index), "n") + cell(gpu.pci ? gpu.pci->str() : "", "k") +
+                cell(gpu.model.empty() ? gpu.vendor : gpu.model) +
+                cell(gpu.numa >= 0 ? std::to_string(gpu.numa) : "", "n") +
+                listCell(gpu.cpus.str()) + cell(linkText(gpu.link), "k"));
+    return rows.empty() ? "" : table({"#GPU", "PCI", "model", "#NUMA", "CPUs", "PCIe"}, rows);
 }
 
 std::string nodeSection(const Node& node) {
@@ -87,23 +110,25 @@ std::string nodeSection(const Node& node) {
         "{}</p>\n",
         node.gpus.size(), node.hcas.size(), node.numa.size(), node.cpus.size(),
         escapeHtml(toString(node.source)));
+    out += gpuTable(node);
     std::string rows;
     for (const Hca& hca : node.hcas)
         rows += row(cell(hca.label()) + cell(hca.pci ? hca.pci->str() : "") +
                     cell(toString(hca.link_layer)) + cell(toString(hca.state)) +
                     cell(hca.rate_gbps > 0 ? fmt::format("{:g}", hca.rate_gbps) : "", "n") +
                     cell(hca.numa >= 0 ? std::to_string(hca.numa) : "", "n") +
-                    cell(linkText(hca.link)));
+                    cell(linkText(hca.link, hca.pcie_gbps), "k"));
     if (!rows.empty())
         out += table({"HCA", "PCI", "link layer", "state", "#Gbit/s", "#NUMA", "PCIe"}, rows);
     if (node.gpus.empty() || node.hcas.empty()) return out;
     out +=
-        "<p class=\"soft\">Distance of each GPU to each HCA; green: PCIe switches only.</p>"
+        "<p class=\"soft\">Distance of each GPU to each HCA; green: PCIe switches only, red: "
+        "across sockets.</p>"
         "<div class=\"wide\"><table><thead><tr><th>GPU</th>";
     for (const Hca& hca : node.hcas) out += "<th>" + escapeHtml(hca.label()) + "</th>";
     out += "</tr></thead><tbody>\n";
     for (std::size_t g = 0; g < node.gpus.size(); ++g) {
-        std::string cells = cell(gpuLabel(node, static_cast<int>(g)));
+        std::string cells = cell(gpuLabel(node, static_cast<int>(g)), "k");
         for (std::size_t h = 0; h < node.hcas.size(); ++h) {
             const Distance distance = g < node.distance.size() && h < node.distance[g].size()
                                           ? node.distance[g][h]
@@ -125,9 +150,9 @@ std::string planSection(const SystemReport& report) {
         for (const int gpu : rank.gpus) gpus.push_back(gpuLabel(node, gpu));
         for (const int hca : rank.hcas) hcas.push_back(hcaLabel(node, hca));
         rows +=
-            row(cell(std::to_string(rank.local_rank), "n") + cell(join(gpus, ", ")) +
-                cell(join(hcas, ", ")) + cell(toString(rank.distance), nearness(rank.distance)) +
-                cell(rank.cpus.str()) + cell(rank.reason));
+            row(cell(std::to_string(rank.local_rank), "n") + listCell(join(gpus, ",")) +
+                listCell(join(hcas, ",")) + cell(toString(rank.distance), nearness(rank.distance)) +
+                listCell(rank.cpus.str()) + cell(rank.reason, "why"));
     }
     std::string out =
         "<h2>Plan</h2>\n" + table({"#rank", "GPU", "HCA", "distance", "CPUs", "why"}, rows);
@@ -158,10 +183,18 @@ std::string findingsSection(const SystemReport& report) {
     }
     if (report.diagnosis.findings.empty()) out += "<p>Nothing found.</p>\n";
     std::string rows;
-    for (const GdrPair& pair : report.diagnosis.pairs) {
+    const auto& pairs = report.diagnosis.pairs;
+    for (std::size_t i = 0; i < pairs.size();) {
+        // HCAs of one GPU of which the same is true share a row: some GPUs have four and more.
+        const GdrPair& pair = pairs[i];
+        std::vector<std::string> hcas;
+        for (; i < pairs.size() && pairs[i].gpu == pair.gpu && pairs[i].way == pair.way &&
+               pairs[i].because == pair.because;
+             ++i)
+            hcas.push_back(hcaLabel(report.node, pairs[i].hca));
         const bool works = pair.way == GdrWay::Dmabuf || pair.way == GdrWay::Peermem;
         const char* shade = works ? "near" : pair.way == GdrWay::No ? "far" : "mid";
-        rows += row(cell(gpuLabel(report.node, pair.gpu)) + cell(hcaLabel(report.node, pair.hca)) +
+        rows += row(cell(gpuLabel(report.node, pair.gpu), "k") + listCell(join(hcas, ",")) +
                     cell(works ? fmt::format("yes, by {}", toString(pair.way))
                                : std::string(toString(pair.way)),
                          shade) +
@@ -205,7 +238,10 @@ std::string systemReportHtml(const SystemReport& report) {
     const bool errors = std::ranges::any_of(report.diagnosis.findings, [](const Finding& finding) {
         return finding.severity == Severity::Error;
     });
-    const char* badge = errors ? "error" : verdict == "healthy" ? "healthy" : "warning";
+    const char* badge = errors                      ? "error"
+                        : verdict == "healthy"      ? "healthy"
+                        : verdict == kNothingJudged ? "unknown"
+                                                    : "warning";
     const std::string host = report.node.hostname.empty() ? "a node" : report.node.hostname;
     return fmt::format(
                "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"

@@ -55,7 +55,9 @@ std::string verdictOf(const Diagnosis& diagnosis) {
         return named(errors, "error") + ", " + named(warnings, "warning");
     if (errors > 0) return named(errors, "error");
     if (warnings > 0) return named(warnings, "warning");
-    return "healthy";
+    const bool judged = std::ranges::any_of(
+        diagnosis.pairs, [](const GdrPair& pair) { return pair.way != GdrWay::Unknown; });
+    return judged || diagnosis.pairs.empty() ? "healthy" : kNothingJudged;
 }
 
 }  // namespace rdmatune

@@ -52,7 +52,9 @@ struct SystemReport {
 [[nodiscard]] std::string sizeName(std::uint64_t bytes);
 /// Text for HTML, in an element or a quoted attribute.
 [[nodiscard]] std::string escapeHtml(std::string_view text);
-/// "2 errors, 1 warning", "healthy"
+/// What verdictOf() says where every pair's state is unknown, as of a saved topology.
+inline constexpr const char* kNothingJudged = "not judged";
+/// "2 errors, 1 warning", "healthy", or kNothingJudged
 [[nodiscard]] std::string verdictOf(const Diagnosis& diagnosis);
 
 }  // namespace rdmatune

@@ -86,11 +86,21 @@ TEST(SystemReport, HtmlEscapesWhateverComesFromOutside) {
     EXPECT_TRUE(contains(page, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp; "));
 }
 
+TEST(SystemReport, HcasOfOneGpuShareARowWhereTheSameIsTrue) {
+    SystemReport report = sample();
+    report.diagnosis.pairs = {
+        {0, 0, GdrWay::Dmabuf, ""}, {0, 1, GdrWay::Dmabuf, ""}, {1, 1, GdrWay::No, "acs-redirect"}};
+    const std::string page = systemReportHtml(report);
+    EXPECT_TRUE(contains(page, "<span class=\"k\">mlx5_0</span>, <span class=\"k\">mlx5_1</span>"));
+    EXPECT_TRUE(contains(page, "acs-redirect"));
+}
+
 TEST(SystemReport, JsonHoldsTheValuesTheyCameFrom) {
     const SystemReport report = sample();
     const std::string json = systemReportJson(report);
-    for (const char* part : {"\"version\":\"9.9.9\"", "\"verdict\":\"healthy\"", "\"findings\":[",
-                             "\"ranks\":[", "\"alpha_us\":30.0", "\"with_profile\":"})
+    for (const char* part :
+         {"\"version\":\"9.9.9\"", "\"verdict\":\"not judged\"", "\"findings\":[", "\"ranks\":[",
+          "\"alpha_us\":30.0", "\"with_profile\":"})
         EXPECT_TRUE(contains(json, part)) << part;
     SystemReport bare;
     EXPECT_TRUE(contains(systemReportJson(bare), "\"profile\":null"));
@@ -127,6 +137,10 @@ TEST(SystemReport, SmallWords) {
     EXPECT_EQ(sizeName(std::uint64_t{1} << 30), "1 GiB");
     EXPECT_EQ(sizeName(1500), "1500 B");
     Diagnosis diagnosis;
+    EXPECT_EQ(verdictOf(diagnosis), "healthy");
+    diagnosis.pairs = {{0, 0, GdrWay::Unknown, "not-visible"}};
+    EXPECT_EQ(verdictOf(diagnosis), "not judged") << "a saved topology tells nothing of drivers";
+    diagnosis.pairs.push_back({1, 1, GdrWay::Dmabuf, ""});
     EXPECT_EQ(verdictOf(diagnosis), "healthy");
     diagnosis.findings = {{"a", Severity::Error, "", "", ""}, {"b", Severity::Warning, "", "", ""}};
     EXPECT_EQ(verdictOf(diagnosis), "1 error, 1 warning");
