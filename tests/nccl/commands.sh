@@ -31,3 +31,10 @@ else
   check "explain's JSON is JSON" bash -c "'$rt' explain --profile '$text' --coll allgather --json | python3 -m json.tool"
   contains "explain without a network says what to give" "$(env -u RDMA_TUNE_PROFILE -u SLURM_RDMA_TUNE_PROFILE "$rt" explain 2>&1)" 'expected --profile'
 fi
+
+# ---- measure --collectives: truth to hold the prices against ---------------------------------------
+measured=$("$BUILD/bin/rdma-tune" measure --local 2 --collectives --sizes 8,4096 --budget 30 2>&1 >/dev/null)
+for bytes in 8 4096; do
+  contains "measure --collectives tells an allreduce of $bytes bytes by ring and by tree" "$measured" \
+    "allreduce of $bytes bytes: ring [0-9]*[1-9][0-9.]* us, tree [0-9]*[1-9][0-9.]* us"
+done

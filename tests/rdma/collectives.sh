@@ -15,8 +15,8 @@ build=$1
 program=/run/rdma-tune
 cp "$build/tests/rdma-tune.stripped" $program
 # Emulated, a node carries 10 to 30 MB/s, so larger messages would take minutes.
-sizes=8,4096,65536,262144
-budget=60
+sizes=8,4096,65536
+budget=150
 mkdir -p /etc/rdma-tune
 echo "node_timeout = $budget" >/etc/rdma-tune/rdma-tune.conf
 
@@ -58,12 +58,12 @@ for case in "2 0 1" "3 0" "4 0"; do
         make_node $node $rails
         [ $node = 1 ] || nodes+=,n$node
     done
-    measure "$nodes" --collectives --sizes $sizes
+    LIMIT=200 measure "$nodes" --collectives --sizes $sizes
     check "$count nodes: both allreduces end over RoCE, with right sums" \
-        "[ \"\$(result '(r[\"transport\"], all(c[\"ring_us\"] > 0 and c[\"tree_us\"] > 0 and c[\"runs\"] > 0 for c in r[\"collectives\"]))')\" = \"('RoCE', True)\" ]" \
+        "[ \"\$(result '(r[\"transport\"], len(r[\"collectives\"]) > 0 and all(c[\"ring_us\"] > 0 and c[\"tree_us\"] > 0 and c[\"runs\"] > 0 for c in r[\"collectives\"]))')\" = \"('RoCE', True)\" ]" \
         "$(heard)"
     check "$count nodes: every node reports every size" \
-        "[ \"\$(result 'len({(c[\"node\"], c[\"bytes\"]) for c in r[\"collectives\"]})')\" = $((count * 4)) ]" \
+        "[ \"\$(result 'len({(c[\"node\"], c[\"bytes\"]) for c in r[\"collectives\"]})')\" = $((count * 3)) ]" \
         "$(result 'r["collectives"]')"
     compare
 done

@@ -229,7 +229,9 @@ int run(const MeasureOptions& given) {
     std::fflush(stdout);
     if (!outcome.usable) speaker.say(outcome.reason);
     for (const std::string& note : outcome.notes) speaker.say(note);
-    if (given.verbose || (isatty(STDOUT_FILENO) == 1 && !given.json))
+    // Who asks for collectives wants to see them; in JSON they are anyhow.
+    const bool asked = !start->assignment.collective_sizes.empty() && !given.json;
+    if (given.verbose || asked || (isatty(STDOUT_FILENO) == 1 && !given.json))
         for (const std::string& one : measurementToText(outcome, taken.count())) speaker.say(one);
     if (text && start->key && !given.tcp)
         if (const Status status =
