@@ -128,6 +128,15 @@ int taskInit(Handle handle) {
         return fail(handle, environment,
                     program + " is not there for the task; in a container, mount " + program +
                         "-task and the tuner (docs/containers.md)");
+    // Without strict a task runs without its tuner, and is told so. With it none may differ from
+    // its fellows on other nodes, whose containers may have what this one lacks.
+    const std::string& tuner = now.options.tuner;
+    if (now.note.strict && environment.get(kProfileVariable) != nullptr &&
+        environment.get("NCCL_TUNER_PLUGIN") == nullptr && access(tuner.c_str(), R_OK) != 0)
+        return fail(handle, environment,
+                    (tuner.empty() ? "libnccl-tuner-rdmatune.so" : tuner) +
+                        " is not there for the task; in a container, mount it "
+                        "(docs/containers.md)");
     ChildSpec spec;
     spec.argv = {program,         "task",
                  "--local-rank",  std::to_string(*local),

@@ -74,6 +74,11 @@ contains "with the program but without the tuner: bound" "$(of 0 NCCL_IB_HCA=)" 
 contains "and untuned" "$(of 0 choice)" '^choice no tuner$'
 contains "in one line" "$(grep -E 'rdma-tune: .*libnccl-tuner' "$work/err" | sed 's/.*gpu0[12]//' | sort -u | wc -l)" '^1$'
 
+contains "which warns of nodes that differ" "$(cat "$work/err")" 'may hang: have it on all nodes or none'
+step --rdma-tune=strict
+contains "strict: no task starts without its tuner" "$status $(grep -c choice "$work/out")" '^[1-9][0-9]* 0$'
+contains "and that is the reason" "$(cat "$work/err")" 'strict, so gpu01 starts no task: .*libnccl-tuner-rdmatune.so is not there for the task'
+
 stack /dev /proc "$tuner"
 step --rdma-tune
 contains "with the tuner but without the program: tuned alike" \

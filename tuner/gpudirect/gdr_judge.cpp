@@ -143,8 +143,12 @@ class Judge {
     /// Grace, where GPU and CPU share memory over NVLink-C2C. Another Arm server's GPUs are
     /// ordinary ones.
     [[nodiscard]] bool coherent() const {
-        return facts_.cpu == CpuKind::Arm &&
-               std::ranges::any_of(node_.gpus, [](const Gpu& gpu) { return gdr::onGrace(gpu); });
+        return std::ranges::any_of(node_.gpus, [this](const Gpu& gpu) {
+            // A saved topology does not tell the CPU; then the GPU's name must.
+            const bool told = facts_.cpu == CpuKind::Arm ||
+                              (facts_.cpu == CpuKind::Unknown && !gpu.model.empty());
+            return told && gdr::onGrace(gpu);
+        });
     }
 
     void decide(Candidate& c) {

@@ -150,7 +150,9 @@ class Preparer {
                      ? std::string("libnccl-tuner-rdmatune.so was not found (option tuner)")
                      : facts_.tuner_path +
                            " does not exist inside this task (in a container: mount it)") +
-                ", so NCCL_TUNER_PLUGIN is left unset and NCCL keeps its own prices");
+                ", so NCCL_TUNER_PLUGIN is left unset and NCCL keeps its own prices; where other "
+                "nodes have it, ranks choose differently and may hang: have it on all nodes or "
+                "none");
     }
 
     void setCpus(const OwnGpus& own) {

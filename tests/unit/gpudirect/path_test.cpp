@@ -137,6 +137,10 @@ TEST_F(Doctor, GraceReachesTheHcasOfItsOwnSocket) {
     EXPECT_EQ(own(run(), 0).way, GdrWay::Dmabuf);
     EXPECT_EQ(find(run(), "gdr-distance"), nullptr);
     EXPECT_TRUE(run().env.empty());
+    // A saved topology has no cpuinfo: the name tells.
+    remove("proc/cpuinfo");
+    EXPECT_EQ(own(run(), 0).way, GdrWay::Dmabuf);
+    tree_.file("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n\n");
     // An ordinary card in another Arm server reaches no farther than in any other machine.
     for (Gpu& gpu : node_.gpus) gpu.model = "NVIDIA A100-PCIE-40GB";
     EXPECT_EQ(own(run(), 0).because, "gdr-distance");
