@@ -2,11 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <array>
+
 #include "tuner/base/text.hpp"
 #include "tuner/config/paths.hpp"
 
 namespace rdmatune::spank {
 namespace {
+
+constexpr std::array kSwitches = {"mode", "strict", "verbose"};
 
 auto lookup(const Environment& environment) {
     return [&environment](const char* name) {
@@ -35,6 +39,14 @@ void passWord(std::string_view word, Environment& environment, bool over_the_use
 }
 
 }  // namespace
+
+Environment switches(const Environment& environment) {
+    Environment out;
+    for (const char* key : kSwitches)
+        if (const std::string* value = environment.get(variableName(key)))
+            out.set(variableName(key), *value);
+    return out;
+}
 
 Result<Options> resolve(const Sources& sources, const Environment& environment) {
     const auto get = lookup(environment);
@@ -68,7 +80,7 @@ StepNote asked(const Sources& sources, const Environment& environment) {
     Options options;
     // One by one, so that a wrong word does not hide the others.
     for (const std::string& argument : sources.plugstack) (void)applyPlugstack(options, argument);
-    for (const char* key : {"mode", "strict", "verbose"})
+    for (const char* key : kSwitches)
         if (const std::string* value = environment.get(variableName(key)))
             (void)applyVariable(options, key, *value);
     if (sources.flag) (void)applyFlag(options, *sources.flag);
@@ -91,8 +103,12 @@ void passOn(const Options& options, const Sources& sources, Environment& environ
     if (sources.flag && *sources.flag != "(null)")
         for (const std::string_view word : split(*sources.flag, ','))
             passWord(trim(word), environment, true);
-    environment.set("RDMA_TUNE_CONFIG", options.config);
-    if (!options.tuner.empty()) environment.set("RDMA_TUNE_TUNER", options.tuner);
+    const auto unlessGiven = [&](const char* name, const std::string& value) {
+        const std::string* given = environment.get(name);
+        if (given == nullptr || given->empty()) environment.set(name, value);
+    };
+    unlessGiven("RDMA_TUNE_CONFIG", options.config);
+    if (!options.tuner.empty()) unlessGiven("RDMA_TUNE_TUNER", options.tuner);
 }
 
 }  // namespace rdmatune::spank

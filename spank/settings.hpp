@@ -23,6 +23,10 @@ struct Sources {
 /// beside the plugin when no one names them.
 [[nodiscard]] Result<Options> resolve(const Sources& sources, const Environment& environment);
 
+/// What of a user's environment slurmstepd looks at, which can become root again: three switches,
+/// in one word each. A file that the user names, and everything else, is for srun and the children.
+[[nodiscard]] Environment switches(const Environment& environment);
+
 /// The options as what a node is told of them.
 [[nodiscard]] StepNote noteOf(const Options& options);
 
@@ -35,7 +39,8 @@ struct Sources {
 [[nodiscard]] Status checkProgram(const Options& options, const Sources& sources);
 
 /// Lets a child see the options that did not come from its environment (plugstack.conf, the flag)
-/// and the place of the tuner as RDMA_TUNE_* variables, which the program reads.
+/// and the places of the configuration and the tuner as RDMA_TUNE_* variables, which the program
+/// reads. What the user set stays.
 void passOn(const Options& options, const Sources& sources, Environment& environment);
 
 }  // namespace rdmatune::spank

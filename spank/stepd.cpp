@@ -43,7 +43,7 @@ bool settle(const Environment& environment) {
     Sources sources = now.sources;
     // The flag has done its work in srun; a plugin of another version there may know other words.
     if (note) sources.flag.reset();
-    const Result<Options> options = resolve(sources, environment);
+    const Result<Options> options = resolve(sources, note ? Environment() : switches(environment));
     if (note) {
         now.note = *note;
     } else {

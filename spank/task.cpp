@@ -26,7 +26,8 @@ bool firstToSay() {
 /// and the tuner that its fellows get; only its binding is lost.
 void giveProfileAlone(Handle handle, const Environment& environment) {
     const std::string* profile = environment.get(kProfileVariable);
-    const std::string& tuner = state().options.tuner;
+    const std::string* own = environment.get("RDMA_TUNE_TUNER");
+    const std::string& tuner = own != nullptr && !own->empty() ? *own : state().options.tuner;
     if (profile == nullptr || tuner.empty() || access(tuner.c_str(), R_OK) != 0) return;
     if (environment.get("NCCL_TUNER_PLUGIN") != nullptr) return;
     if (environment.get("RDMA_TUNE_PROFILE") == nullptr &&

@@ -39,6 +39,25 @@ class Settings : public testing::Test {
     Environment environment_;
 };
 
+TEST_F(Settings, SlurmstepdReadsNoFileThatAUserNames) {
+    const std::string other = folder_ + "/user.conf";
+    std::ofstream(other) << "node_timeout = 299\nstrict = yes\n";
+    environment_.set("RDMA_TUNE_CONFIG", other);
+    environment_.set("RDMA_TUNE_TUNER", "/user/tuner.so");
+    environment_.set("RDMA_TUNE_MODE", "auto");
+    const Environment seen = switches(environment_);
+    EXPECT_EQ(seen.strings(), std::vector<std::string>{"RDMA_TUNE_MODE=auto"});
+    const Result<Options> options = resolve(sources_, seen);
+    ASSERT_TRUE(options) << options.error().message;
+    EXPECT_EQ(options->mode, Mode::Auto);
+    EXPECT_EQ(options->config, file_);
+    EXPECT_FALSE(options->strict);
+    // The child, who is the user, gets the user's words all the same.
+    passOn(*options, sources_, environment_);
+    EXPECT_EQ(*environment_.get("RDMA_TUNE_CONFIG"), other);
+    EXPECT_EQ(*environment_.get("RDMA_TUNE_TUNER"), "/user/tuner.so");
+}
+
 TEST_F(Settings, LaterPlacesWin) {
     write("default = bind\nbudget = 1\nverbose = yes\nnode_timeout = 3\n");
     sources_.plugstack.emplace_back("budget=2");
