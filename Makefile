@@ -114,6 +114,7 @@ UNIT_EXTRA_spank := $(patsubst %,$(BUILD)/obj/spank/%.o,text settings interrupt)
 UNIT_ROOMS_base   := base
 UNIT_ROOMS_child  := base
 UNIT_ROOMS_nccl   := profile model
+UNIT_ROOMS_spank  := base config profile model
 UNIT_ROOMS_fabric := base config profile model topology binding fabric
 unit_libs          = $(foreach r,$(or $(UNIT_ROOMS_$(1)),$(ROOMS)),$(BUILD)/lib/librt-$(r).a)
 define unit_rule
@@ -159,8 +160,9 @@ $(VERBS_PROBE): $(BUILD)/obj/tests/rdma/verbs_probe.o $(ROOM_LIBS)
 	$(Q)$(CXX) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(ROOM_LIBS) -Wl,--end-group $(PKG_LIBS) -ldl -pthread
 
 # Everything that is compiled, so that one `make -j` fills the machine before any test runs.
-.PHONY: test-programs fuzz-programs bench-programs
-test-programs: $(UNIT_PROGRAMS)
+.PHONY: test-programs guest-programs fuzz-programs bench-programs
+test-programs: $(UNIT_PROGRAMS) $(BUILD)/model/sweep
+guest-programs: $(VERBS_PROBE)
 fuzz-programs: $(FUZZERS)
 bench-programs: $(BENCHES)
 
@@ -199,12 +201,12 @@ SAN_SUITES ?= san fuzz
 .PHONY: check check-all check-san check-tsan check-rdma
 check:
 	$(DEPS) $(CHECK_GROUPS)
-	$(AGAIN) all test-programs $(BUILD)/model/sweep
+	$(AGAIN) all test-programs
 	$(RUN) $(SUITES)
 
 check-all:
 	$(DEPS) $(CHECK_GROUPS) lint rdma
-	$(AGAIN) all test-programs $(BUILD)/model/sweep $(VERBS_PROBE)
+	$(AGAIN) all test-programs guest-programs
 	$(AGAIN) san-programs tsan-programs
 	$(RUN) $(SUITES) san tsan fuzz lint rdma
 
@@ -220,7 +222,7 @@ check-tsan:
 
 check-rdma:
 	$(DEPS) build cluster test rdma
-	$(AGAIN) all $(VERBS_PROBE)
+	$(AGAIN) all guest-programs
 	$(RUN) rdma
 
 .PHONY: san-programs tsan-programs

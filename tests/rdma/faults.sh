@@ -13,7 +13,7 @@ cp "$build/tests/rdma-tune.stripped" $program
 probe=$build/tests/verbs_probe
 # An emulated machine needs far longer than a real one to start the agents; what is tested is that
 # the budget is kept, whatever it is.
-budget=${RDMA_TUNE_TEST_BUDGET:-60}
+budget=${RDMA_TUNE_TEST_BUDGET:-45}
 mkdir -p /etc/rdma-tune
 echo "node_timeout = $budget" >/etc/rdma-tune/rdma-tune.conf
 # Starting and ending the program itself is not part of the budget.
