@@ -45,6 +45,14 @@ std::string guidText(std::uint64_t number) {
     return out;
 }
 
+/// libfabric's devices carry their kind of endpoint behind the verbs device's name
+/// ("rdmap79s0-rdm", what aws-ofi-nccl reports).
+std::string_view withoutEndpoint(std::string_view name) {
+    for (const std::string_view kind : {"-rdm", "-dgram", "-dgrm", "-msg"})
+        if (name.ends_with(kind)) return name.substr(0, name.size() - kind.size());
+    return name;
+}
+
 /// Walks the tree; the first thing that is not as NCCL writes it ends the walk with an error.
 class Reader {
   public:
@@ -229,7 +237,8 @@ class Reader {
             hca.link_layer = LinkLayer::Ethernet;
         // A merged device of NCCL's stands for several; each is one HCA to us.
         const auto parts = split(names, '+');
-        for (const std::string_view part : parts) {
+        for (const std::string_view full : parts) {
+            const std::string_view part = withoutEndpoint(full);
             Hca one = hca;
             one.name = part;
             one.rate_gbps /= static_cast<double>(parts.size());

@@ -159,6 +159,14 @@ TEST(NcclKinds, OneCpuOfNoNumaNodeStillIsOnePlace) {
     EXPECT_EQ(node.gpus[0].cpus.str(), "0-7");
 }
 
+TEST(NcclKinds, LibfabricsNamesAreTheDevices) {
+    const Node node = mustReadText(
+        system(cpu("numaid=\"0\"", kGpu + nic("0000:06:00.0", "rdmap6s0-rdm+rdmap7s0-rdm"))));
+    ASSERT_EQ(node.hcas.size(), 2U);
+    EXPECT_EQ(node.hcas[0].name, "rdmap6s0");
+    EXPECT_EQ(node.hcas[1].name, "rdmap7s0");
+}
+
 TEST(NcclKinds, ClassOfFourDigits) {
     const Node node =
         mustReadText(system(cpu("numaid=\"0\"",
