@@ -11,11 +11,17 @@ cd "$top" || exit 2
 
 check "the simulator is built" make -s BUILD="$BUILD" "$BUILD/model/sweep"
 [ -x "$BUILD/model/sweep" ] || finish
-output=$("$BUILD/model/sweep" --stride "${SWEEP_STRIDE:-1009}" --check)
+# 1013 and 607 go through all latencies, shares and sizes before they come round again.
+output=$("$BUILD/model/sweep" --stride "${SWEEP_STRIDE:-1013}" --check)
 status=$?
 echo "$output"
 if [ $status = 0 ]; then pass "regret stays within its bounds"; else fail "regret stays within its bounds"; fi
 contains "the sweep covers enough cases" "$output" '^all +[0-9]{3,} '
+output=$("$BUILD/model/sweep" --uneven --stride "${SWEEP_UNEVEN_STRIDE:-607}" --check)
+status=$?
+echo "$output"
+if [ $status = 0 ]; then pass "regret stays small where one edge or node is worse"
+else fail "regret stays small where one edge or node is worse"; fi
 
 cases=${RDMA_TUNE_CASES:-$top/../shared/cases}
 if [ -d "$cases/ringtree" ]; then

@@ -94,24 +94,30 @@ bool plausible(const float* table, int entries, bool& available) {
 
 /// Reads one of the family's rows, and prices it with the measured network if asked to.
 template <bool kIsTree>
-void priceRow(const Call& call, Way way, bool measured, const float* row, Family& family) {
+void priceRow(const Call& shared, Way way, bool measured, const float* row, Family& family) {
     constexpr int kFirst = (kIsTree ? kTree : kRing) * kProtocols;
+    const Call call = shared;  // so that no write to `family` makes the compiler read it again
     const int w = static_cast<int>(way);
     const NcclFigures* const given = call.pricing.given[w];
     const OctaveTerms* const terms = call.pricing.octave[call.octave][w];
     const Ticks kept = call.pricing.kept;
     for (int p = 0; p < kProtocols; ++p) {
-        Ticks& price = family.now[kFirst + p];
-        price = family.given[kFirst + p] = family.nccl[kFirst + p] = kNone;
-        if (row[p] < 0) continue;
-        const Ticks passed = ticksFromUs(row[p]);
-        Ticks written = given[p].written[call.large];
-        if (call.operations != 1) written *= latencyCount(call, way);
-        const Ticks nccl = passed > written ? passed - written : 1;
+        Ticks passed = kNone;
+        Ticks nccl = kNone;
+        Ticks price = kNone;
+        if (row[p] >= 0) {
+            passed = ticksFromUs(row[p]);
+            Ticks written = given[p].written[call.large];
+            if (call.operations != 1) [[unlikely]]
+                written *= latencyCount(call, way);
+            nccl = passed > written ? passed - written : 1;
+            price = nccl;
+            if (measured) price = pricedAny<kIsTree>(call, way, given[p], terms[p], kept, nccl);
+            price = price < 1 ? 1 : price;
+        }
         family.given[kFirst + p] = passed;
         family.nccl[kFirst + p] = nccl;
-        price = measured ? pricedAny<kIsTree>(call, way, given[p], terms[p], kept, nccl) : nccl;
-        price = price < 1 ? 1 : price;
+        family.now[kFirst + p] = price;
     }
 }
 
@@ -137,7 +143,12 @@ void priceFamily(const Call& call, const float* table, int protocols, bool measu
 /// The first of the cheapest.
 int leastOf(const Ticks (&price)[kEntries]) {
     int least = 0;
-    for (int i = 1; i < kEntries; ++i) least = price[i] < price[least] ? i : least;
+    Ticks best = price[0];
+    for (int i = 1; i < kEntries; ++i) {
+        const bool better = price[i] < best;
+        least = better ? i : least;
+        best = better ? price[i] : best;
+    }
     return least;
 }
 
@@ -158,7 +169,7 @@ int guardProtocol(const Call& call, int nccl, int best, Family& family, Protocol
     const int p = static_cast<int>(protocol);
     const bool ll = protocol == Protocol::LL;
     const std::uint64_t largest = ll ? kLlLargest : kLl128Largest;
-    if (best % kProtocols != p || nccl % kProtocols == p || call.bytes <= largest) return best;
+    if (call.bytes <= largest || best % kProtocols != p || nccl % kProtocols == p) return best;
     const std::uint64_t pieces = call.pricing.size.ranks * (ll ? kLlRingPiece : kLl128RingPiece);
     const std::uint64_t limit[kFamily] = {largest, pieces > largest ? pieces : largest};
     Ticks floor = kNone;  // the cheapest of the other protocols
