@@ -39,8 +39,8 @@ std::string aboutPlace(const Node& node, const RankPlan& rank) {
                                                  : ", an even share");
     if (rank.gpus.size() == 1 || rank.hcas.size() == 1)
         return gpuNames(rank.gpus) + " and " + hcas + " " + std::string(meaning(rank.distance));
-    return "Each of " + gpuNames(rank.gpus) + " has its own of " + hcas +
-           ", and the farthest two " + std::string(meaning(rank.distance));
+    return gpuNames(rank.gpus) + " use " + hcas + ", each its nearest; the farthest two " +
+           std::string(meaning(rank.distance));
 }
 
 std::string aboutSharing(const Node& node, const Plan& plan, const RankPlan& rank) {

@@ -145,8 +145,9 @@ TEST(Plan, ReasonOfSeveralGpusSaysThatEachHasItsOwn) {
     builder.gpus(2).hca("mlx5_0").hca("mlx5_1");
     builder.near(0, 0, Distance::Pix).near(1, 1, Distance::Pxb);
     EXPECT_EQ(planned(builder.build(), tasks(1)).ranks[0].reason,
-              "Each of GPUs 0-1 has its own of mlx5_0, mlx5_1, and the farthest two are joined by "
-              "PCIe switches alone (PXB).");
+              "GPUs 0-1 use mlx5_0, mlx5_1, each its nearest; the farthest two are joined by PCIe "
+              "switches "
+              "alone (PXB).");
 }
 
 TEST(Plan, EverythingAcrossSocketsIsSaidOnce) {
