@@ -125,6 +125,17 @@ std::string measurementToJson(const fabric::Outcome& outcome, double seconds,
         out[key] = Json::array();
     for (const fabric::Verdict& verdict : outcome.verdicts)
         out["slow"].push_back(verdictJson(verdict, hosts));
+    for (const fabric::SlowRail& slow : outcome.slow_rails) {
+        Json one{{"kind", "rail"},
+                 {"rail", slow.rail},
+                 {"node", hosts[static_cast<std::size_t>(slow.node)]},
+                 {"by", "bandwidth_gbs"},
+                 {"figure", slow.gbs},
+                 {"others", slow.others},
+                 {"text", fabric::describe(slow, outcome.members, outcome.agreement)}};
+        if (slow.other >= 0) one["other"] = hosts[static_cast<std::size_t>(slow.other)];
+        out["slow"].push_back(std::move(one));
+    }
     for (const fabric::Hello& hello : outcome.members) {
         Json member{{"host", hello.host},
                     {"version", hello.version},

@@ -77,6 +77,12 @@ void addFigures(const std::vector<EdgeResult>& edges, int nodes, FabricProfile& 
     addBeta(whole_nodes, profile.tree);
 }
 
+void addSlowRail(double share, FabricProfile& profile) {
+    for (PatternFigures* figures : {&profile.ring, &profile.tree})
+        figures->beta_worst_mbps =
+            std::min(figures->beta_worst_mbps, whole(figures->beta_mbps * share));
+}
+
 Coverage coverageOf(const std::vector<EdgeResult>& edges, int nodes) {
     Coverage out;
     int figures = 0;

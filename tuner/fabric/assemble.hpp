@@ -15,6 +15,10 @@ namespace rdmatune::fabric {
 /// bandwidth of one rail alone.
 void addFigures(const std::vector<EdgeResult>& edges, int nodes, FabricProfile& profile);
 
+/// One rail somewhere has only this share of what the others have: NCCL gives every rail an equal
+/// part, so a ring or tree over all of them goes at the slow one's pace. Goes into the worst beta.
+void addSlowRail(double share, FabricProfile& profile);
+
 /// How many of the figures that `nodes` nodes owe are there, between 0 and 1; and whether enough
 /// is there for a profile: alpha and beta of at least half of the ring's edges.
 struct Coverage {

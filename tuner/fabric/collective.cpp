@@ -16,8 +16,8 @@ namespace {
 constexpr int kRuns = 5;
 /// Values repeat with this period, so that every sum is a small whole number, exact in a float.
 constexpr std::size_t kPeriod = 5;
-/// Polls without any progress before the CPU is offered to others: a few microseconds, after which a
-/// yield costs little where nobody else wants it, and where nodes or a driver's threads share the
+/// Polls without any progress before the CPU is offered to others: a few microseconds, after which
+/// a yield costs little where nobody else wants it, and where nodes or a driver's threads share the
 /// CPU the message may be waiting for just that.
 constexpr int kIdlePolls = 32;
 

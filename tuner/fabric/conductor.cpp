@@ -19,6 +19,7 @@ constexpr double kSetupShare = 0.35;  // of what is left then
 Outcome Conductor::run() {
     if (collectHellos() && setUp()) {
         measure();
+        checkRails();
         retest();
         collect();
     }

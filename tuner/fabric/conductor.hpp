@@ -9,6 +9,7 @@
 #include "tuner/fabric/collective.hpp"
 #include "tuner/fabric/crew.hpp"
 #include "tuner/fabric/judge.hpp"
+#include "tuner/fabric/slow_rails.hpp"
 #include "tuner/fabric/wire.hpp"
 #include "tuner/profile/profile.hpp"
 
@@ -50,6 +51,7 @@ struct Outcome {
     std::vector<EdgeResult> edges;
     std::vector<PairResult> retests;
     std::vector<Verdict> verdicts;
+    std::vector<SlowRail> slow_rails;
     std::vector<NodeCollective> collectives;
     std::vector<PhaseTime> phases;
     std::string rail;  ///< name of the first rail on the first node

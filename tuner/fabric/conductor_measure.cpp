@@ -78,7 +78,7 @@ void Conductor::measure() {
     // with wider slots, for what is still missing.
     constexpr int kMostPasses = 4;
     for (int pass = 0; pass < kMostPasses; ++pass) {
-        go(tempo);
+        go(tempo, out_.edges);
         const Missing open = missing();
         if (open.latencies == 0 && open.bandwidths == 0) break;
         const Tempo last = tempo;
@@ -95,7 +95,7 @@ void Conductor::measure() {
 }
 
 /// One pass of the patterns; figures that were missing so far are filled in.
-void Conductor::go(const Tempo& tempo) {
+void Conductor::go(const Tempo& tempo, std::vector<EdgeResult>& into) {
     const int nodes = static_cast<int>(out_.members.size());
     const auto length = programmeFor(nodes, rails_).length(tempo);
     Message command(kEverybody, "go");
@@ -103,7 +103,7 @@ void Conductor::go(const Tempo& tempo) {
     const std::set<int> answered =
         gather("done", Clock::now() + length + answerTime(), [&](const Message& message) {
             if (message.kind() != "edge") return;
-            if (auto edge = readEdge(message, nodes)) fillIn(out_.edges, std::move(*edge));
+            if (auto edge = readEdge(message, nodes)) fillIn(into, std::move(*edge));
         });
     noteSilent(answered, "stopped answering while measuring");
 }
@@ -124,12 +124,33 @@ Missing Conductor::missing() const {
     return out;
 }
 
-void Conductor::retest() {
+Thresholds Conductor::limits() const {
     std::set<std::int64_t> machines;
     for (const Hello& hello : out_.members) machines.insert(hello.machine);
-    const Thresholds limits =
-        thresholdsFor(kind_ == ProfileTransport::Tcp, machines.size() < out_.members.size(),
-                      assignment_.latency_factor, assignment_.bandwidth_fraction);
+    return thresholdsFor(kind_ == ProfileTransport::Tcp, machines.size() < out_.members.size(),
+                         assignment_.latency_factor, assignment_.bandwidth_fraction);
+}
+
+/// What is slow for a moment only is no slow rail, so the streams run once more.
+void Conductor::checkRails() {
+    const int nodes = static_cast<int>(out_.members.size());
+    const std::vector<SlowRail> found = findSlowRails(out_.edges, nodes, limits());
+    if (found.empty()) return;
+    Tempo tempo = tempoFor(seconds(3600));
+    tempo.latency = milliseconds(0);
+    if (programmeFor(nodes, rails_).length(tempo) + patiently(milliseconds(300)) > left()) {
+        out_.notes.push_back("no time was left to look again at what seemed slow: " +
+                             describe(found.front(), out_.members, out_.agreement));
+        return;
+    }
+    std::vector<EdgeResult> again;
+    go(tempo, again);
+    out_.slow_rails = slowInBoth(found, findSlowRails(again, nodes, limits()));
+    endPhase("rails");
+}
+
+void Conductor::retest() {
+    const Thresholds limits = this->limits();
     const std::vector<Suspect> suspects = findSuspects(out_.edges, limits);
     if (suspects.empty()) return;
     const std::vector<PairTest> pairs = planRetests(suspects, present_);

@@ -42,6 +42,13 @@ void Conductor::assemble() {
         const std::string& host = hosts[static_cast<std::size_t>(verdict.node)];
         host.copy(profile.slow_node, std::min(host.size(), kProfileHostMax - 1));
     }
+    for (const SlowRail& slow : out_.slow_rails) {
+        out_.notes.push_back(describe(slow, out_.members, out_.agreement));
+        addSlowRail(slow.gbs / slow.others, profile);
+        if (slow.other >= 0 || profile.slow_node[0] != '\0') continue;
+        const std::string& host = hosts[static_cast<std::size_t>(slow.node)];
+        host.copy(profile.slow_node, std::min(host.size(), kProfileHostMax - 1));
+    }
     assignment_.rules.copy(profile.rules, std::min(assignment_.rules.size(), kProfileRulesMax - 1));
     if (!coverage.usable) {
         std::string first;

@@ -84,8 +84,10 @@ class Conductor {
     bool setUp();
     bool connect(bool verbs);
     void measure();
-    void go(const Tempo& tempo);
+    void go(const Tempo& tempo, std::vector<EdgeResult>& into);
     [[nodiscard]] Missing missing() const;
+    [[nodiscard]] Thresholds limits() const;
+    void checkRails();
     void retest();
     void collect();
     void assemble();
