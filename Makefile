@@ -66,6 +66,8 @@ $(BUILD)/obj/%.o: %.cpp | $(LIBRARIES)
 	$(Q)$(LAUNCH) $(CXX) $(CXXFLAGS_ALL) $(PKG_CFLAGS) $(EXTRA) -c $< -o $@
 
 $(BUILD)/obj/tuner/profile/%.o $(BUILD)/obj/tuner/model/%.o $(BUILD)/obj/tuner/nccl/%.o: EXTRA = $(FREESTANDING)
+# The one file that runs at every collective.
+$(BUILD)/obj/tuner/model/reprice.o: EXTRA = $(FREESTANDING) -O3
 $(BUILD)/obj/spank/%.o: EXTRA = -fvisibility=hidden
 # Command lines and unit tests are not fast code, and CLI11's and GoogleTest's templates are what building waits for.
 $(BUILD)/obj/tuner/cli/%.o $(BUILD)/obj/tests/unit/%.o: EXTRA = $(if $(SAN),,-O1)

@@ -36,6 +36,8 @@ Network measuredNetwork(const PatternFigures& figures, const Network& assumed,
     return network;
 }
 
+constexpr Ticks kLatencyMost = Ticks{1} << 45;  // nine hours
+
 /// How far a measured network is from the assumed one, in 2^-Pricing::kKeptBits of "far".
 Ticks distance(const Network& measured, const Network& assumed, std::uint32_t nodes) {
     constexpr Ticks kFar = ticksFromNs(kFarAlphaNs);
@@ -128,8 +130,10 @@ void prepareOctaves(Pricing& pricing) {
             given.base = pricing.latency.base[a][p];
             const Ticks written = pricing.nccl_steps[way] * pricing.written;
             for (int large = 0; large < 2; ++large) {
-                given.latency[large] = ncclLatency(pricing.latency, algorithm, operation.protocol,
-                                                   operation.what, pricing.size, large);
+                const Ticks latency = ncclLatency(pricing.latency, algorithm, operation.protocol,
+                                                  operation.what, pricing.size, large);
+                // Counted again for each operation that NCCL groups, up to 1024 times.
+                given.latency[large] = latency < kLatencyMost ? latency : kLatencyMost;
                 const bool more =
                     large && hasSurcharge(algorithm, operation.protocol, operation.what);
                 given.written[large] = more ? withSurcharge(written) : written;
