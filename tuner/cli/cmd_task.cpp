@@ -35,18 +35,13 @@ Environment toEnvironment(const std::vector<std::string>& entries) {
     return out;
 }
 
-bool isFirstNode(const Environment& env) {
-    const std::string* node = lookUp(env, "SLURM_NODEID");
-    return node == nullptr || *node == "0";
-}
-
 /// Rank 0 of the first node lists everything; its neighbours what is theirs alone.
-void say(const TaskOptions& given, const Environment& env, const TaskFacts& facts,
-         const TaskOutcome& outcome, const std::string& host, std::string& out) {
+void say(const TaskOptions& given, const TaskFacts& facts, const TaskOutcome& outcome,
+         const std::string& host, std::string& out) {
     const std::string who = host + (host.empty() ? "" : ": ");
     for (const std::string& warning : outcome.warnings)
         out += "say " + oneLine(who + warning) + "\n";
-    if (!given.verbose || !isFirstNode(env)) return;
+    if (!given.verbose || !facts.first_node) return;
     const std::string rank = "rank " + std::to_string(given.place.local_rank) + ": ";
     if (given.place.local_rank == 0 && facts.profile.empty() && !facts.untuned_reason.empty())
         out += "say " + oneLine(who + "no profile, so NCCL is not tuned: " + facts.untuned_reason) +
@@ -76,7 +71,7 @@ int runTask(const TaskOptions& given) {
         if (setting.action == Setting::Action::Unset) out += "unset " + setting.name + "\n";
     }
     if (!outcome->cpus.empty()) out += "cpus " + outcome->cpus.str() + "\n";
-    say(given, env, facts, *outcome, report->node.hostname, out);
+    say(given, facts, *outcome, report->node.hostname, out);
     return printOut(out + "end\n") ? kExitOk : fail("task: standard output cannot be written");
 }
 

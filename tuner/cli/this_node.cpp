@@ -37,6 +37,8 @@ TaskFacts lookAtTask(const Node& node, const Environment& env, const LocalPlace&
     TaskFacts facts;
     facts.local_rank = place.local_rank;
     facts.local_tasks = place.local_tasks;
+    const std::string* number = lookUp(env, "SLURM_NODEID");
+    facts.first_node = number == nullptr || *number == "0";
     facts.openable_gpus = openableGpus(node, roots.dev);
     facts.env = env;
     auto conf = readNcclConf(env);

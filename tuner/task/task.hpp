@@ -18,6 +18,7 @@ namespace rdmatune {
 struct TaskFacts {
     int local_rank = 0;
     int local_tasks = 1;
+    bool first_node = true;  ///< of the step: a job of 1,000 nodes says there what holds for all
     /// GPUs whose device file this task can open, as indexes into Node::gpus; absent: not known
     /// (no minors known), then CUDA_VISIBLE_DEVICES as inherited decides.
     std::optional<std::vector<int>> openable_gpus;

@@ -95,7 +95,8 @@ void warnTunerPath(const TaskFacts& facts, std::vector<std::string>& out) {
 
 void warnAboutTask(const Node& node, const Plan& plan, const GpuView& view, const TaskFacts& facts,
                    TaskOutcome& out) {
-    if (facts.local_rank == 0) {  // they hold for all tasks of the node: said once
+    // They come from the job's environment and the site's limits, alike in all tasks: said once.
+    if (facts.local_rank == 0 && facts.first_node) {
         warnIsolated(plan, view, facts, out.warnings);
         warnHcaList(node, plan, facts, out.warnings);
         warnMemlock(plan, facts, out.warnings);

@@ -147,6 +147,8 @@ TEST(Warnings, S25_S27_LockedMemory) {
         TaskFacts task = facts(0, 4);
         task.memlock = bytes;
         EXPECT_THAT(prepared(task).warnings, Contains(HasSubstr(text)));
+        task.first_node = false;
+        EXPECT_THAT(prepared(task).warnings, IsEmpty()) << "once in a job, not once a node";
     }
     TaskFacts task = facts(0, 4);
     task.memlock = 4ULL << 30;
