@@ -57,6 +57,11 @@ done
 . "$here/commands.sh"
 
 # ---- the unmodified NCCL ----
+# What cannot be had is said by name, and nothing is run.
+without=$(NCCL_DRYRUN="" NCCL_DRYRUN_KIT=$work/nowhere "$here/../tools/nccl_dryrun.sh" 2>&1)
+contains "an NCCL that cannot be had is said" "$without" "NCCL_DRYRUN names no program, and there is no $work/nowhere"
+without=$(NCCL_DRYRUN=$work/load.txt "$here/../tools/nccl_dryrun.sh" 2>&1)
+contains "a wrong NCCL_DRYRUN is said" "$without" "NCCL_DRYRUN=$work/load.txt is no program"
 [ -n "${NCCL_DRYRUN_WHY:-}" ] || dryrun_program
 # shellcheck source=tests/nccl/real_nccl.sh
 . "$here/real_nccl.sh"
