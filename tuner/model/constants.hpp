@@ -11,16 +11,17 @@ namespace rdmatune::model {
 ///
 /// NCCL never measures the network. What a network adds to that InfiniBand is what counts (the
 /// `latency` property of its net plugins means the same: nccl PR#625). Published for such adapters:
-/// 0.82 us for 32 B between two hosts without a switch (ib_send_lat, RC; D. Potter's master's
-/// thesis, git.dennispotter.eu/Dennis/masters-thesis, tables/mtu_performance); NVIDIA's data sheets
-/// give 0.09 us (SB7800, EDR) to 0.13 us (QM8700, HDR) for a switch. With one switch: about 1.0 us.
-/// A mistake of 0.2 us is worth 0.4 us for each further node of a ring: far below what decides.
+/// 0.82 us for 32 B between two hosts (ib_send_lat, RC, half of a round trip; D. Potter's master's
+/// thesis, git.dennispotter.eu/Dennis/masters-thesis, tables/mtu_performance.tex). A switch adds
+/// about 0.1 us (Cornelis, documentation of CN5000: below 100 ns a hop; of NVIDIA's no measured
+/// figure was found). With one or two switches: about 1.0 us. A mistake of 0.2 us is worth 0.4 us
+/// for each further node of a ring: far below what decides.
 inline constexpr std::int64_t kReferenceAlphaNs = 1000;
 
 /// The share of a rail's link rate that a healthy rail carries as payload, in 1/1000: a measured
-/// beta at or above it changes no price. RoCE and InfiniBand headers take 1.5 to 2 % at an MTU of
-/// 4096, and perftest reports 96 to 98.5 % of the link rate (12.1 of 12.5 GB/s on EDR, 24.6 of 25
-/// on HDR).
+/// beta at or above it changes no price. NCCL's maintainer counts 24 GB/s for 200 Gbit/s
+/// (nccl-tests#119), as NCCL's own rings do; ib_write_bw reports 96.6 of 100 Gbit/s (EDR, NVIDIA
+/// developer forum 273376) and 392 of 400 (RoCE, nccl#2409).
 inline constexpr std::uint64_t kHealthyShare = 960;
 
 /// LL is never newly chosen above this size (see kLargestPinnedLl), except that a ring cuts the
