@@ -263,31 +263,20 @@ TEST_F(TwoSockets, SoftwareRdmaStandsWhereItsInterfaceDoes) {
     tree.write("sys/class/infiniband/rxe0/parent", "eth1");
     tree.verbs("rxe1", "");
     tree.write("sys/class/infiniband/rxe1/parent", "lo");
+    // Old kernels hang such devices on the interface's PCI function.
+    tree.verbs("siw0", "0000:85:00.0");
+    tree.write("sys/class/infiniband/siw0/node_desc", "Software iWARP stack");
     const Node node = tree.read();
-    ASSERT_EQ(node.hcas.size(), 4U);
+    ASSERT_EQ(node.hcas.size(), 5U);
+    EXPECT_TRUE(hcaNamed(node, "siw0").software);
     EXPECT_EQ(hcaNamed(node, "rxe0").pci->str(), "0000:85:00.0");
     EXPECT_EQ(distanceTo(node, 1, "rxe0"), "PIX");
     EXPECT_TRUE(hcaNamed(node, "rxe0").software);
     EXPECT_TRUE(hcaNamed(node, "rxe1").software);
     EXPECT_FALSE(hcaNamed(node, "mlx5_0").software);
-    EXPECT_EQ(node.hcas[3].name, "rxe1");  // without an address: last
-    EXPECT_EQ(node.hcas[3].pci, std::nullopt);
+    EXPECT_EQ(node.hcas[4].name, "rxe1");  // without an address: last
+    EXPECT_EQ(node.hcas[4].pci, std::nullopt);
     EXPECT_EQ(distanceTo(node, 1, "rxe1"), "?");
-}
-
-TEST_F(TwoSockets, SoftwareRdmaOnACardsFunctionIsNoHardware) {
-    // Old kernels hang rxe's and siw's devices on the interface's PCI function.
-    for (const char* name : {"rxe0", "siw0"})
-        tree.link("sys/class/infiniband/" + std::string(name) + "/device",
-                  tree.path(tree.folder(kHca0)));
-    tree.verbs("rxe0", "");
-    tree.write("sys/class/infiniband/rxe0/parent", "eth1");
-    tree.verbs("siw0", "");
-    tree.write("sys/class/infiniband/siw0/node_desc", "Software iWARP stack");
-    const Node node = tree.read();
-    EXPECT_TRUE(hcaNamed(node, "rxe0").software);
-    EXPECT_TRUE(hcaNamed(node, "siw0").software);
-    EXPECT_EQ(hcaNamed(node, "siw0").pci, PciAddress::parse(kHca0));
 }
 
 TEST_F(TwoSockets, NumaNodeFromCpusWhereFirmwareGivesNone) {
