@@ -86,7 +86,13 @@ class Parser {
 
     Result<MatrixText> parse() {
         if (!findHeader() && !headerFromRows()) {
-            if (const int line = lonelyHeader()) return problem(line, "no rows follow this header");
+            if (isAmds())
+                return Error{name_ +
+                             ": rocm-smi's and amd-smi's topology shows no NICs; save the "
+                             "machine with `lstopo --whole-io FILE.xml` instead"};
+            if (const int line = lonelyHeader())
+                return problem(line,
+                               "no rows with distances (X, PIX, SYS, NV18 ...) follow this header");
             return Error{name_ + ": no header line such as \"GPU0 GPU1 NIC0 CPU Affinity\" was " +
                          "found; expected the output of `nvidia-smi topo -m`, hwloc XML, NCCL "
                          "topology XML or the JSON of `rdma-tune topo --json`"};
@@ -140,6 +146,16 @@ class Parser {
             }
         skip_ = 0;
         return false;
+    }
+
+    /// `rocm-smi --showtopo` and `amd-smi topology`.
+    [[nodiscard]] bool isAmds() const {
+        return std::ranges::any_of(lines_, [](const MatrixLine& line) {
+            const std::string words = join(line.words, " ");
+            return words.find("ROCm System Management") != std::string::npos ||
+                   words.find("between two GPUs") != std::string::npos ||
+                   words.starts_with("WEIGHT TABLE");
+        });
     }
 
     /// The number of a line that is a header without rows; 0: none.

@@ -109,7 +109,18 @@ TEST(TopologyErrors, MatrixNamesTheLine) {
               "t.txt:2: the row \"GPU9\" has no column of that name");
     EXPECT_EQ(errorOf("\tGPU0\tNIC0\nGPU0\t X \tPIX\t0-x\t0\n"),
               "t.txt:2: \"0-x\" is no CPU list; expected one such as 0-23,96-119");
-    EXPECT_EQ(errorOf("# a remark\n\tGPU0\tNIC0\n\n"), "t.txt:2: no rows follow this header");
+    EXPECT_EQ(errorOf("# a remark\n\tGPU0\tNIC0\n\n"),
+              "t.txt:2: no rows with distances (X, PIX, SYS, NV18 ...) follow this header");
+}
+
+TEST(TopologyErrors, AmdsOwnMatricesShowNoNics) {
+    EXPECT_THAT(errorOf("===== ROCm System Management Interface =====\n"
+                        "===== Weight between two GPUs =====\n"
+                        "       GPU0  GPU1\nGPU0   0     15\nGPU1   15    0\n"),
+                HasSubstr("shows no NICs; save the machine with `lstopo"));
+    EXPECT_THAT(errorOf("ACCESS TABLE:\n             0000:0c:00.0\n0000:0c:00.0 ENABLED\n"
+                        "WEIGHT TABLE:\n"),
+                HasSubstr("shows no NICs"));
 }
 
 TEST(TopologyErrors, MatrixRowsThatDisagreeAreNoted) {
