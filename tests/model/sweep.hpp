@@ -67,7 +67,8 @@ struct Regret {
     void add(const Case& c, double regret);
 };
 
-/// [algorithm alone, algorithm and protocol]
+/// The three ways of choosing; of each, the regret of [the algorithm alone, algorithm and
+/// protocol].
 struct Summary {
     long cases = 0;
     Regret nccl[2];
