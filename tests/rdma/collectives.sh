@@ -58,7 +58,13 @@ for case in "2 0 1" "4 0"; do
         make_node $node $rails
         [ $node = 1 ] || nodes+=,n$node
     done
-    LIMIT=200 measure "$nodes" --collectives --sizes $sizes
+    # A busy machine may keep an emulated node from answering for so long that its queue pairs give up;
+    # the program says so, and it is no answer to whether the sums are right.
+    for _ in 1 2 3; do
+        LIMIT=200 measure "$nodes" --collectives --sizes $sizes
+        [ "$(result 'len(r["collectives"])')" = $((count * 3)) ] && break
+        note "not complete: $(heard)"
+    done
     check "$count nodes: both allreduces end over RoCE, with right sums" \
         "[ \"\$(result '(r[\"transport\"], len(r[\"collectives\"]) > 0 and all(c[\"ring_us\"] > 0 and c[\"tree_us\"] > 0 and c[\"runs\"] > 0 for c in r[\"collectives\"]))')\" = \"('RoCE', True)\" ]" \
         "$(heard)"

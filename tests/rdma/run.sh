@@ -19,7 +19,7 @@ if [ -n "$why" ]; then
     exit 0
 fi
 
-declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 400" [faults]="--timeout 800" [latency]="--timeout 300" [collectives]="--timeout 400")
+declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 400" [faults]="--timeout 800" [latency]="--timeout 300" [collectives]="--timeout 700")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 for suite in "$@"; do
