@@ -2,7 +2,7 @@
 # shellcheck disable=SC2154 # plugin is the sourcing script's
 # Sourced by run.sh: the plugin inside the unmodified NCCL. NCCL_DRYRUN names a program that starts NCCL for
 # pretend nodes and prints one JSON object per rank with NCCL's table before and after the tuner and its
-# choice. NCCL_DRYRUN_LARGE=1 adds 4 x 8 and 8 x 8 ranks (a quarter of an hour). NCCL_VERSIONS_CACHE=FOLDER adds
+# choice. NCCL_DRYRUN_LARGE=1 adds 4 x 8 and 8 x 8 ranks (half an hour and more). NCCL_VERSIONS_CACHE=FOLDER adds
 # the other NCCL versions that nccl-dryrun's versions.sh has put there, or puts there now (Debian's).
 
 # One run: SHAPE NODES GPUS PROFILE (or "") COLLECTIVES; JSON lines on standard output.
@@ -94,9 +94,9 @@ else
   standing_aside "dgx-a100 2x8" dgx-a100 2 8 8
   moving "dgx-a100 2x8" dgx-a100 2 8 8 25 25 2 10 30
   moving "dgx-a100 2x8" dgx-a100 2 8 8 25 12.5 10
-  moving "hgx-4gpu-2nic 4x4" hgx-4gpu-2nic 4 4 2 25 25 10 30
   moving "hgx-4gpu-2nic 4x4" hgx-4gpu-2nic 4 4 2 25 12.5 2 10 30
   if [ -n "${NCCL_DRYRUN_LARGE:-}" ]; then
+    moving "hgx-4gpu-2nic 4x4" hgx-4gpu-2nic 4 4 2 25 25 10 30
     for nodes in 4 8; do
       standing_aside "dgx-a100 ${nodes}x8" dgx-a100 "$nodes" 8 8
       moving "dgx-a100 ${nodes}x8" dgx-a100 "$nodes" 8 8 25 25 2 10 30
