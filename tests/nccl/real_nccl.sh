@@ -92,10 +92,11 @@ elif [ ! -x "$BUILD/bin/rdma-tune" ]; then
   fail "rdma-tune is built" "no $BUILD/bin/rdma-tune"
 else
   standing_aside "dgx-a100 2x8" dgx-a100 2 8 8
-  moving "dgx-a100 2x8" dgx-a100 2 8 8 25 25 2 10 30
-  moving "dgx-a100 2x8" dgx-a100 2 8 8 25 12.5 10
+  moving "dgx-a100 2x8" dgx-a100 2 8 8 25 25 10 30
   moving "hgx-4gpu-2nic 4x4" hgx-4gpu-2nic 4 4 2 25 12.5 2 10 30
   if [ -n "${NCCL_DRYRUN_LARGE:-}" ]; then
+    moving "dgx-a100 2x8" dgx-a100 2 8 8 25 25 2
+    moving "dgx-a100 2x8" dgx-a100 2 8 8 25 12.5 10
     moving "hgx-4gpu-2nic 4x4" hgx-4gpu-2nic 4 4 2 25 25 10 30
     for nodes in 4 8; do
       standing_aside "dgx-a100 ${nodes}x8" dgx-a100 "$nodes" 8 8

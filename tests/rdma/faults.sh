@@ -133,13 +133,13 @@ for rail in 0 1; do
     tc qdisc add dev n1r$rail parent 1:4 netem delay $((alpha * 40))us
     tc filter add dev n1r$rail parent 1: protocol ip u32 match ip dst 10.$((20 + rail)).0.2/32 flowid 1:4
 done
-# On a busy machine the emulated nodes may not get to the retests inside the budget, which the
-# program then says; that is no answer to whether it names the edge.
+# On a busy machine the emulated nodes may not get to the retests inside the budget, which the program
+# then says, or another node looks slow as well, and is. So more than one measurement is allowed.
 for _ in 1 2 3; do
     measure n1,n2,n3
     slow=$(result 'r["slow"]')
-    [ "$slow" = "[]" ] || break
-    note "nothing named: $(heard)"
+    [[ $slow == *n1* && $slow == *n2* ]] && break
+    note "named: $slow; $(heard)"
 done
 for rail in 0 1; do tc qdisc del dev n1r$rail root; done
 ends "one edge delayed 20 times"
