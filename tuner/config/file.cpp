@@ -97,7 +97,7 @@ char* nextLine(char* buffer, int size, void* stream) {
         reading.failHere("contains a zero byte; expected text");
         return nullptr;
     }
-    std::memcpy(buffer, line.data(), line.size());
+    line.copy(buffer, line.size());  // an empty line has no data, which memcpy may not be given
     buffer[line.size()] = '\n';
     buffer[line.size() + 1] = '\0';
     return buffer;
