@@ -11,14 +11,11 @@ here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=nodes.sh
 . "$here/nodes.sh"
 build=$1
-# In memory: the guest reads the machine's files slowly.
-program=/run/rdma-tune
-cp "$build/tests/rdma-tune.stripped" $program
+take_program
 # Emulated, a node carries 10 to 30 MB/s, so larger messages would take minutes.
 sizes=8,4096,65536
 budget=150
-mkdir -p /etc/rdma-tune
-echo "node_timeout = $budget" >/etc/rdma-tune/rdma-tune.conf
+take_time $budget
 
 make_fabric 4 2
 

@@ -7,15 +7,12 @@ here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=nodes.sh
 . "$here/nodes.sh"
 build=$1
-# In memory: the guest reads the machine's files slowly.
-program=/run/rdma-tune
-cp "$build/tests/rdma-tune.stripped" $program
+take_program
 probe=$build/tests/verbs_probe
 # An emulated machine needs far longer than a real one to start the agents; what is tested is that
 # the budget is kept, whatever it is.
 budget=${RDMA_TUNE_TEST_BUDGET:-45}
-mkdir -p /etc/rdma-tune
-echo "node_timeout = $budget" >/etc/rdma-tune/rdma-tune.conf
+take_time $budget
 # Starting and ending the program itself is not part of the budget.
 grace=10000
 

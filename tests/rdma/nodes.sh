@@ -7,6 +7,18 @@
 # HCA R of node N is rxeN_R, on interface nNrR with address 10.(20+R).0.N; rail R's interfaces are
 # plugged into the bridge swR.
 
+# take_program: the program of $build as $program, in memory: the guest reads the machine's files slowly.
+take_program() {
+    program=/run/rdma-tune
+    cp "$build/tests/rdma-tune.stripped" $program
+}
+
+# take_time SECONDS: for reading a node; everything is slow here.
+take_time() {
+    mkdir -p /etc/rdma-tune
+    echo "node_timeout = $1" >/etc/rdma-tune/rdma-tune.conf
+}
+
 NODES_STATE=/run/nodes
 mkdir -p "$NODES_STATE"
 

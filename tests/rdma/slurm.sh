@@ -9,9 +9,7 @@ here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=slurm_nodes.sh
 . "$here/slurm_nodes.sh"
 build=$1
-# In memory: the guest reads the machine's files slowly.
-program=/run/rdma-tune
-cp "$build/tests/rdma-tune.stripped" $program
+take_program
 
 make_fabric 2 2
 for node in 1 2; do make_node $node 0 1; done

@@ -9,9 +9,7 @@ here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=slurm_nodes.sh
 . "$here/slurm_nodes.sh"
 build=$1
-# In memory: the guest reads the machine's files slowly.
-program=/run/rdma-tune
-cp "$build/tests/rdma-tune.stripped" $program
+take_program
 modprobe -a virtio_net rdma_rxe
 
 # --- make GPUs and HCAs of the stand-ins ---

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "tuner/base/child_start.hpp"
+#include "tuner/base/fd.hpp"
 
 namespace rdmatune {
 namespace {
@@ -27,31 +28,6 @@ using End = ChildOutcome::End;
 constexpr auto kTick = std::chrono::milliseconds(50);      // how often `cancelled` is asked
 constexpr auto kBlindTick = std::chrono::milliseconds(5);  // without pidfd (before Linux 5.3)
 constexpr auto kUnkillable = std::chrono::seconds(1);  // then a child in a driver is left behind
-
-class Fd {
-  public:
-    explicit Fd(int fd = -1) : fd_(fd) {}
-    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept {
-        if (this != &other) {
-            reset();
-            fd_ = std::exchange(other.fd_, -1);
-        }
-        return *this;
-    }
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    ~Fd() { reset(); }
-    void reset() {
-        if (fd_ >= 0) close(fd_);
-        fd_ = -1;
-    }
-    [[nodiscard]] int get() const { return fd_; }
-    explicit operator bool() const { return fd_ >= 0; }
-
-  private:
-    int fd_;
-};
 
 /// The same file with a number above 2, so that the child's dup2 onto 0, 1 and 2 cannot overwrite
 /// it: a daemon may run with those closed.

@@ -58,11 +58,6 @@ constexpr int kBacklog = 256;
 
 }  // namespace
 
-void Fd::reset() {
-    if (fd_ >= 0) close(fd_);
-    fd_ = -1;
-}
-
 std::string Endpoint::str() const {
     const bool v6 = address.find(':') != std::string::npos;
     return (v6 ? "[" + address + "]" : address) + ":" + std::to_string(port);

@@ -1,4 +1,4 @@
-// Sockets that close themselves, addresses as text, and calls that end by a deadline.
+// Sockets, addresses as text, and calls that end by a deadline.
 #pragma once
 
 #include <sys/socket.h>
@@ -8,39 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "tuner/base/fd.hpp"
 #include "tuner/base/result.hpp"
 #include "tuner/fabric/transport.hpp"
 
 namespace rdmatune::fabric {
-
-/// A file descriptor that is closed with its owner. Move-only.
-class Fd {
-  public:
-    Fd() = default;
-    explicit Fd(int fd) : fd_(fd) {}
-    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Fd& operator=(Fd&& other) noexcept {
-        if (this != &other) {
-            reset();
-            fd_ = std::exchange(other.fd_, -1);
-        }
-        return *this;
-    }
-    Fd(const Fd&) = delete;
-    Fd& operator=(const Fd&) = delete;
-    ~Fd() { reset(); }
-
-    [[nodiscard]] int get() const { return fd_; }
-    [[nodiscard]] bool valid() const { return fd_ >= 0; }
-    [[nodiscard]] int release() { return std::exchange(fd_, -1); }
-    void reset();
-
-  private:
-    int fd_ = -1;
-};
 
 /// A numeric IP address and a port. Text: "10.0.0.3:4711", "[fd00::3]:4711".
 struct Endpoint {
