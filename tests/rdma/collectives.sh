@@ -15,7 +15,7 @@ take_program
 # Emulated, a node carries 10 to 30 MB/s, so larger messages would take minutes.
 sizes=8,4096,65536
 budget=150
-take_time $budget
+take_time "$budget"
 
 make_fabric 4 2
 

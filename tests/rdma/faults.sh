@@ -12,7 +12,7 @@ probe=$build/tests/verbs_probe
 # An emulated machine needs far longer than a real one to start the agents; what is tested is that
 # the budget is kept, whatever it is.
 budget=${RDMA_TUNE_TEST_BUDGET:-45}
-take_time $budget
+take_time "$budget"
 # Starting and ending the program itself is not part of the budget.
 grace=10000
 
