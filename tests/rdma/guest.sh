@@ -82,6 +82,31 @@ run() {
 
     exec 9>"$work/lock"
     flock 9
+    # QEMU 7.2's emulation with several threads now and then crashes by itself, mostly while the kernel
+    # boots. That says nothing about what is tested, so the guest is started anew.
+    local attempt crashed
+    for attempt in 1 2 3; do
+        crashed=0
+        boot "$@" || crashed=$?
+        if [ -e "$out/status" ] || [ $crashed -lt 129 ] || [ $crashed = 137 ]; then break; fi
+        echo "# guest.sh: QEMU ended by signal $((crashed - 128)) (attempt $attempt)"
+        : >"$out/log"
+    done
+    exec 9>&-
+
+    if [ -e "$out/status" ]; then
+        status=$(cat "$out/status")
+    else
+        echo "guest.sh: the guest ended without a result within $timeout s; its console's last lines:" >&2
+        { tail -5 "$out/qemu"; tail -15 "$out/console"; } >&2 || true
+    fi
+    [ -n "$keep" ] || rm -rf "$out"
+    return "$status"
+}
+
+# boot SHARE...: QEMU until it ends, what the guest says shown as it comes; QEMU's status. Uses run's variables.
+boot() {
+    local ended=0
     # KVM is not asked for: it would not make soft-RoCE's figures comparable between machines.
     timeout --kill-after=5 "$timeout" qemu-system-x86_64 -accel tcg,thread=multi -cpu "$cpu" -M q35 \
         -m "$memory" -smp "$smp" -nodefaults -display none -serial "file:$out/console" -no-reboot \
@@ -93,21 +118,12 @@ run() {
     tail -n +1 -s 0.2 -f "$out/log" 9>&- &
     follow=$!
     trap 'kill $guest $follow 2>/dev/null || true' EXIT
-    wait "$guest" || true
+    wait "$guest" || ended=$?
     sleep 0.4  # let the follower print the last lines
     kill "$follow" 2>/dev/null || true
     wait "$follow" 2>/dev/null || true
     trap - EXIT
-    exec 9>&-
-
-    if [ -e "$out/status" ]; then
-        status=$(cat "$out/status")
-    else
-        echo "guest.sh: the guest ended without a result within $timeout s; its console's last lines:" >&2
-        { tail -5 "$out/qemu"; tail -15 "$out/console"; } >&2 || true
-    fi
-    [ -n "$keep" ] || rm -rf "$out"
-    return "$status"
+    return $ended
 }
 
 case ${1:-} in

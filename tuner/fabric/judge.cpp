@@ -51,11 +51,12 @@ Thresholds thresholdsFor(bool tcp, bool shared_machine, double latency_factor,
     constexpr double kSharedFloorUs = 1000;
     constexpr double kTcpFraction = 0.5;
     constexpr double kSharedFraction = 0.25;
-    Thresholds out{latency_factor, bandwidth_fraction, 2};
-    if (!tcp) return out;
-    out.latency_floor_us = shared_machine ? kSharedFloorUs : kTcpFloorUs;
-    out.bandwidth_fraction =
-        std::min(bandwidth_fraction, shared_machine ? kSharedFraction : kTcpFraction);
+    constexpr double kVerbsFloorUs = 2;
+    Thresholds out{latency_factor, bandwidth_fraction, tcp ? kTcpFloorUs : kVerbsFloorUs};
+    if (tcp) out.bandwidth_fraction = std::min(bandwidth_fraction, kTcpFraction);
+    if (!shared_machine) return out;
+    out.bandwidth_fraction = std::min(bandwidth_fraction, kSharedFraction);
+    out.latency_floor_us = tcp ? kSharedFloorUs : kTcpFloorUs;
     return out;
 }
 
@@ -238,7 +239,7 @@ std::vector<Verdict> judge(const std::vector<Suspect>& suspects,
         return median(std::move(figures));
     };
     std::vector<Verdict> out;
-    std::set<int> bad;
+    std::set<std::pair<int, bool>> bad;  // node, and whether by latency
     std::set<int> asked;
     for (const Suspect& suspect : suspects) asked.insert({suspect.from, suspect.to});
     for (const int node : asked) {
@@ -249,14 +250,16 @@ std::vector<Verdict> judge(const std::vector<Suspect>& suspects,
         verdict.node = node;
         verdict.others = othersThan(node, -1, verdict.by_latency);
         out.push_back(verdict);
-        bad.insert(node);
+        bad.insert({node, verdict.by_latency});
     }
     for (const Suspect& suspect : suspects) {
         const auto again = of_pair.find(std::minmax(suspect.from, suspect.to));
         Verdict verdict;
-        if (bad.contains(suspect.from) || bad.contains(suspect.to) || again == of_pair.end())
+        if (again == of_pair.end() || !allBad({again->second}, 1, verdict)) continue;
+        // What an end is slow in by itself is no matter of this link.
+        if (bad.contains({suspect.from, verdict.by_latency}) ||
+            bad.contains({suspect.to, verdict.by_latency}))
             continue;
-        if (!allBad({again->second}, 1, verdict)) continue;
         // Without a good figure of both ends elsewhere it cannot be told from a bad node.
         if (!wellElsewhere(of_node[suspect.from], suspect.to, verdict.by_latency) ||
             !wellElsewhere(of_node[suspect.to], suspect.from, verdict.by_latency))

@@ -21,7 +21,9 @@ struct Thresholds {
     double latency_floor_us = 2;
 };
 /// Over TCP both ends are programs that wait for a CPU: 50 us floor, and half the bandwidth at
-/// most. Agents that share a machine share its memory too, in unequal parts: a quarter there.
+/// most. Agents that share a machine share its cores and memory too, in unequal parts: a quarter of
+/// the bandwidth there, and a floor of 1 ms (verbs: 50 us, where a driver's threads want the
+/// cores).
 [[nodiscard]] Thresholds thresholdsFor(bool tcp, bool shared_machine, double latency_factor,
                                        double bandwidth_fraction);
 

@@ -129,6 +129,33 @@ TEST(Judge, ANoisyTcpNetworkNamesNobody) {
     EXPECT_EQ(named, 0);
 }
 
+TEST(Judge, ALongLinkOfANodeWithLittleBandwidthIsNamedAsWell) {
+    const auto verdicts = judged(
+        6, [](int a, int b) { return std::min(a, b) == 1 && std::max(a, b) == 2 ? 40.0 : 2.0; },
+        [](int a, int b) { return a == 1 || b == 1 ? 8.0 : 20.0; });
+    ASSERT_EQ(verdicts.size(), 2U);
+    EXPECT_EQ(verdicts[0].kind, Verdict::Kind::Node);
+    EXPECT_EQ(verdicts[0].node, 1);
+    EXPECT_FALSE(verdicts[0].by_latency);
+    EXPECT_EQ(verdicts[1].kind, Verdict::Kind::Link);
+    EXPECT_EQ(verdicts[1].node + verdicts[1].other, 3) << "1 and 2";
+    EXPECT_TRUE(verdicts[1].by_latency);
+}
+
+TEST(Judge, NodesThatShareAMachineMayShareItUnequally) {
+    for (const bool tcp : {false, true}) {
+        const Thresholds shared = thresholdsFor(tcp, true, 2.1, 0.93);
+        EXPECT_TRUE(judged(
+                        4, kUsualLatency, [](int a, int) { return a == 1 ? 8.0 : 20.0; }, shared)
+                        .empty());
+        EXPECT_FALSE(findSuspects(measured(
+                                      4, [](int a, int b) { return a == 1 && b == 2 ? 4e3 : 70.0; },
+                                      kFullRate),
+                                  shared)
+                         .empty());
+    }
+}
+
 TEST(Judge, TwoNodesHaveNobodyToCompareWith) {
     const std::vector<Suspect> suspects{{0, 1, 9}};
     EXPECT_TRUE(planRetests(suspects, {true, true}).empty());
