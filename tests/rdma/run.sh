@@ -26,7 +26,7 @@ for suite in "$@"; do
     echo "# suite $suite"
     begin=$SECONDS
     # shellcheck disable=SC2086  # several words on purpose
-    "$here/guest.sh" run ${options[$suite]-} "$here/$suite.sh" "$build" 2>&1 | sed 's/^\([0-9]* passed, \)/# \1/' | tee "$one"
+    "$here/guest.sh" run ${options[$suite]-} "$here/$suite.sh" "$build" 2>&1 | sed -u 's/^\([0-9]* passed, \)/# \1/' | tee "$one"
     status=${PIPESTATUS[0]}
     # What a guest said before its emulator crashed does not count.
     awk '/^# guest.sh: QEMU ended by signal/ { n = 0; next } { line[n++] = $0 } END { for (i = 0; i < n; i++) print line[i] }' "$one" >>"$log"
