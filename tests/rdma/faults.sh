@@ -130,17 +130,27 @@ for rail in 0 1; do
     tc qdisc add dev n1r$rail parent 1:4 netem delay $((alpha * 40))us
     tc filter add dev n1r$rail parent 1: protocol ip u32 match ip dst 10.$((20 + rail)).0.2/32 flowid 1:4
 done
-# On a busy machine the emulated nodes may not get to the retests inside the budget, which the program
-# then says, or another node looks slow as well, and is. So more than one measurement is allowed.
+# On a busy machine three emulated nodes on two emulated CPUs may leave edges without a figure, or with
+# one sample, whatever the budget; the program says so. Such a measurement is no answer to whether it
+# names the edge, so there are three, and none where all were so. tests/unit/fabric has the rest.
+usual=$budget budget=90 whole_ones=0
 for _ in 1 2 3; do
-    measure n1,n2,n3
+    LIMIT=150 measure n1,n2,n3
     slow=$(result 'r["slow"]')
+    said 'incomplete' || whole_ones=$((whole_ones + 1))
     [[ $slow == *n1* && $slow == *n2* ]] && break
     note "named: $slow; $(heard)"
 done
 for rail in 0 1; do tc qdisc del dev n1r$rail root; done
 ends "one edge delayed 20 times"
-check "the delayed edge is named" '[[ $slow == *n1* && $slow == *n2* ]]' "slow: $slow; $(heard)"
+budget=$usual
+if [[ $slow == *n1* && $slow == *n2* ]]; then
+    ok "the delayed edge is named"
+elif [ $whole_ones = 0 ]; then
+    skip "the delayed edge is named" "this machine was too busy for a whole measurement in three tries: $(heard)"
+else
+    not_ok "the delayed edge is named" "slow: $slow; $(heard)"
+fi
 
 measure n1,n2
 check "after all of it two nodes measure as before" "[ \"\$(result 'r[\"usable\"]')\" = $whole ]" "$(heard)"
