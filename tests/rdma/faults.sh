@@ -132,7 +132,7 @@ for rail in 0 1; do
 done
 # On a busy machine three emulated nodes on two emulated CPUs may leave edges without a figure, or with
 # one sample, whatever the budget; the program says so. Such a measurement is no answer to whether it
-# names the edge, so there are three, and none where all were so. tests/unit/fabric has the rest.
+# names the edge, so there are three, and no verdict without two whole ones. tests/unit/fabric has the rest.
 usual=$budget budget=90 whole_ones=0
 for _ in 1 2 3; do
     LIMIT=150 measure n1,n2,n3
@@ -146,7 +146,7 @@ ends "one edge delayed 20 times"
 budget=$usual
 if [[ $slow == *n1* && $slow == *n2* ]]; then
     ok "the delayed edge is named"
-elif [ $whole_ones = 0 ]; then
+elif [ $whole_ones -lt 2 ]; then
     skip "the delayed edge is named" "this machine was too busy for a whole measurement in three tries: $(heard)"
 else
     not_ok "the delayed edge is named" "slow: $slow; $(heard)"
