@@ -19,7 +19,7 @@ if [ -n "$why" ]; then
     exit 0
 fi
 
-declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 400" [faults]="--timeout 900" [latency]="--timeout 300" [collectives]="--timeout 700")
+declare -A options=([topology]="--topology --timeout 400" [slurm]="--timeout 600" [faults]="--timeout 900" [latency]="--timeout 300" [collectives]="--timeout 700")
 log=$(mktemp) one=$(mktemp)
 trap 'rm -f "$log" "$one"' EXIT
 for suite in "$@"; do

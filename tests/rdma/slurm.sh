@@ -34,12 +34,24 @@ check "UCX is told the rank's own HCA" '[[ $(of 0 ucx) == *rxe1_* && $(of 1 ucx)
 
 # --- the agent of a node dies: the job starts all the same ---
 killer() { agents n2 | xargs -r kill -9; }
-when_measuring n2 killer &
-watcher=$!
-timeout 400 srun -N2 -n2 --rdma-tune=refresh,verbose bash -c "$task" >"$OUT/tasks" 2>"$OUT/srun"
-status=$?
-wait $watcher
+# Measuring takes a second or two; the kill may come when it is over.
+told=0 late=0
+for _ in 1 2 3 4; do
+    when_measuring n2 killer &
+    watcher=$!
+    timeout 400 srun -N2 -n2 --rdma-tune=refresh,verbose bash -c "$task" >"$OUT/tasks" 2>"$OUT/srun"
+    status=$?
+    wait $watcher
+    if [ $status != 0 ] || [ "$(wc -l <"$OUT/tasks")" != 2 ]; then break; fi
+    if grep -qw n2 "$OUT/srun"; then told=1; break; fi
+    [[ $(of 0 profile) == *complete=1* ]] || break
+    late=$((late + 1))
+done
 check "with a killed agent the job runs" "[ $status = 0 ] && [ \$(wc -l <\$OUT/tasks) = 2 ]" "status $status: $(tail -c 300 "$OUT/srun")"
-check "and is told why" 'grep -q "n2" "$OUT/srun"' "$(tail -c 300 "$OUT/srun")"
+if [ $late = 4 ]; then
+    skip "and is told why" "the agent was done before it could be killed, four times"
+else
+    check "and is told why" "[ $told = 1 ]" "$(tail -c 300 "$OUT/srun")"
+fi
 check "no node is drained" '[ "$(idle_nodes)" = 2 ]' "$(sinfo -N -h | tr '\n' ';')"
 finish
