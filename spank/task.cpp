@@ -22,12 +22,17 @@ bool firstToSay() {
     return said == nullptr || __atomic_exchange_n(said, 1, __ATOMIC_RELAXED) == 0;
 }
 
+/// The tuner as this task will name it: the user's own words are read here, as the user.
+const std::string& tunerOf(const Environment& environment) {
+    const std::string* own = environment.get("RDMA_TUNE_TUNER");
+    return own != nullptr && !own->empty() ? *own : state().options.tuner;
+}
+
 /// Ranks that decide differently hang, so a task that could not be prepared still gets the profile
 /// and the tuner that its fellows get; only its binding is lost.
 void giveProfileAlone(Handle handle, const Environment& environment) {
     const std::string* profile = environment.get(kProfileVariable);
-    const std::string* own = environment.get("RDMA_TUNE_TUNER");
-    const std::string& tuner = own != nullptr && !own->empty() ? *own : state().options.tuner;
+    const std::string& tuner = tunerOf(environment);
     if (profile == nullptr || tuner.empty() || access(tuner.c_str(), R_OK) != 0) return;
     if (environment.get("NCCL_TUNER_PLUGIN") != nullptr) return;
     if (environment.get("RDMA_TUNE_PROFILE") == nullptr &&
@@ -131,7 +136,7 @@ int taskInit(Handle handle) {
                         "-task and the tuner (docs/containers.md)");
     // Without strict a task runs without its tuner, and is told so. With it none may differ from
     // its fellows on other nodes, whose containers may have what this one lacks.
-    const std::string& tuner = now.options.tuner;
+    const std::string& tuner = tunerOf(environment);
     if (now.note.strict && environment.get(kProfileVariable) != nullptr &&
         environment.get("NCCL_TUNER_PLUGIN") == nullptr && access(tuner.c_str(), R_OK) != 0)
         return fail(handle, environment,

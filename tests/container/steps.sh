@@ -27,8 +27,8 @@ env | grep -E '^(NCCL_|UCX_|CUDA_|RDMA_TUNE_)' | cut -c1-60 | while read -r line
 /nccl_loader 5 2 4 2>&1 | while read -r line; do echo "$SLURM_PROCID choice $line"; done
 TASK
 chmod 755 "$root/task.sh"
-step() { # SRUN-OPTION...: output in $work/out and $work/err, status in $status
-  timeout -k 5 90 "$cluster" user head env RT_CONTAINER=1 srun -N2 --ntasks-per-node=2 --gpus-per-node=2 "$@" /task.sh \
+step() { # SRUN-OPTION...: output in $work/out and $work/err, status in $status; OWN_TUNER: the user's
+  timeout -k 5 90 "$cluster" user head env RT_CONTAINER=1 ${OWN_TUNER:+"RDMA_TUNE_TUNER=$OWN_TUNER"} srun -N2 --ntasks-per-node=2 --gpus-per-node=2 "$@" /task.sh \
     >"$work/out" 2>"$work/err" </dev/null
   status=$?
 }
@@ -78,6 +78,12 @@ contains "which warns of nodes that differ" "$(cat "$work/err")" 'may hang: have
 step --rdma-tune=strict
 contains "strict: no task starts without its tuner" "$status $(grep -c choice "$work/out")" '^[1-9][0-9]* 0$'
 contains "and that is the reason" "$(cat "$work/err")" 'strict, so gpu01 starts no task: .*libnccl-tuner-rdmatune.so is not there for the task'
+
+mkdir -p "$opt/own"
+cp "$tuner" "$opt/own/tuner.so"
+stack /dev /proc "$opt/own/tuner.so" "$opt/bin/rdma-tune-task"
+OWN_TUNER=$opt/own/tuner.so step --rdma-tune=strict
+contains "strict: the user's own tuner will do where the site's is not there" "$status $(of 0 'choice tuner')" '^0 choice tuner v5 loaded$'
 
 stack /dev /proc "$tuner"
 step --rdma-tune
