@@ -93,6 +93,8 @@ tuned=(LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 "RDMA_TUNE_PROFILE=$profile")
 contains "with a profile the tuner is named by its absolute path" "$(under "${tuned[@]}")" "tuner=$tuner profile=.+ args="
 contains "without one it is not" "$(under LOCAL_RANK=0 LOCAL_WORLD_SIZE=4)" "tuner=unset profile=unset "
 contains "a profile may come with the command" "$(under LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 -- --profile "$profile")" "tuner=$tuner profile=.+ args="
+contains "what measure printed may be given as it is, both lines" \
+  "$(under LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 "RDMA_TUNE_PROFILE=$profile"$'\n''rt-agreed/1 rails=0 layer=none order=position cross=no')" "tuner=$tuner "
 contains "what the user set is left" \
   "$(under LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 NCCL_IB_HCA=mine UCX_NET_DEVICES=mine NCCL_TUNER_PLUGIN=none)" \
   'hcas=mine own=mine tuner=none '

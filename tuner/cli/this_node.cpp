@@ -25,7 +25,7 @@ void takeProfile(const Environment& env, TaskFacts& facts) {
     FabricProfile profile;
     const ProfileError error = parseProfile(text->c_str(), profile);
     if (error == ProfileError::None)
-        facts.profile = *text;
+        facts.profile = text->substr(0, text->find('\n'));
     else
         facts.untuned_reason = std::string("the profile is damaged: ") + describe(error);
 }

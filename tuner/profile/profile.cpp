@@ -200,7 +200,9 @@ const char* describe(ProfileError error) {
 
 ProfileError parseProfile(const char* text, FabricProfile& out) {
     if (text == nullptr) return ProfileError::NotAProfile;
-    const std::size_t length = strnlen(text, kProfileTextMax);
+    // The first line: `rdma-tune measure` prints another one, which a shell's "$(...)" keeps.
+    std::size_t length = 0;
+    while (length < kProfileTextMax && text[length] != '\0' && text[length] != '\n') ++length;
     if (length == kProfileTextMax) return ProfileError::TooLong;
 
     constexpr std::size_t kMagicLength = sizeof(kMagic) - 1;

@@ -61,7 +61,8 @@ enum class ProfileError : std::uint8_t {
 /// A fixed English phrase, such as "checksum does not match".
 [[nodiscard]] const char* describe(ProfileError error);
 
-/// Reads a profile's text (zero-terminated, no line end). On failure `out` is untouched.
+/// Reads a profile's text: zero-terminated, and of several lines the first. On failure `out` is
+/// untouched.
 [[nodiscard]] ProfileError parseProfile(const char* text, FabricProfile& out);
 
 /// Writes the text with its checksum, zero-terminated, into `out`. Returns its length, or 0 when

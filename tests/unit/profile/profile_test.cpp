@@ -123,7 +123,16 @@ TEST(Profile, EveryCutIsSeen) {
         EXPECT_NE(errorOf(line.substr(0, i)), ProfileError::None) << i;
         EXPECT_NE(errorOf(line.substr(0, i) + line.substr(i + 1)), ProfileError::None) << i;
     }
-    for (const char c : {' ', '\n', '0', ';'}) EXPECT_NE(errorOf(line + c), ProfileError::None);
+    for (const char c : {' ', '\r', '0', ';'}) EXPECT_NE(errorOf(line + c), ProfileError::None);
+}
+
+TEST(Profile, OfSeveralLinesTheFirstIsRead) {
+    const std::string line = text(sample());
+    FabricProfile back;
+    ASSERT_EQ(parseProfile((line + "\nrt-agreed/1 rails=0\n").c_str(), back), ProfileError::None);
+    EXPECT_EQ(text(back), line);
+    EXPECT_NE(errorOf("\n" + line), ProfileError::None);
+    EXPECT_NE(errorOf(line.substr(0, 40) + "\n" + line.substr(40)), ProfileError::None);
 }
 
 TEST(Profile, FailureLeavesTheOutputAlone) {
